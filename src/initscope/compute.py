@@ -1,0 +1,33 @@
+"""The same bits on every x86-64 CPU: what must be set before torch is imported, and what after.
+
+Measured with torch 2.13.0: a whole training gives equal bits natively (AVX2, AVX-512) and on emulated Haswell and
+EPYC when all of these hold, and float32 sqrt is written `rsqrt().reciprocal()` (torch's sqrt goes to a vector-math
+library whose last bit depends on the CPU).
+"""
+
+import os
+import sys
+
+PORTABLE = {"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "COMPATIBLE"}
+
+
+def before_torch(determinism):
+    """Set (`portable`) or clear (`native`) what torch reads once, when it is first imported."""
+    if "torch" in sys.modules:
+        return
+    for name, value in PORTABLE.items():
+        if determinism == "portable":
+            os.environ[name] = value
+        else:
+            os.environ.pop(name, None)
+
+
+def settle(determinism):
+    """Bring the imported torch into the asked mode. SystemExit where it was imported in the other one."""
+    import torch
+
+    portable = torch.backends.cpu.get_cpu_capability() == "AVX2" and os.environ.get("MKL_CBWR") == "COMPATIBLE"
+    if determinism == "portable" and not portable:
+        raise SystemExit("compute.determinism: portable: torch was imported before initscope; import initscope first.")
+    torch.backends.mkldnn.enabled = determinism == "native"
+    torch.set_num_threads(1)

@@ -1,0 +1,213 @@
+"""Stage `figures`: one function a figure, deterministic bytes. The title asks the question that the figure answers."""
+
+import io
+
+import matplotlib
+
+matplotlib.use("agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import seaborn as sns
+
+from initscope.spelling import spelled
+from initscope.tables import read as table
+
+OUTCOMES = {"learned": "#1b9e77", "slow": "#7570b3", "dead": "#666666", "unstable": "#e6ab02", "diverged": "#d95f02"}
+RANGE = ("pi", 100)      # a band from the smallest to the largest seed: no bootstrap, nothing random
+
+
+def make(stack, read):
+    for digest, spec in stack.items():
+        study = Study(spec, read)
+        yield digest, {f"{draw.__name__}.{kind}": data for draw in FIGURES for kind, data in saved(draw(study)).items()}
+
+
+class Study:
+    """The tables of a study as data frames; every row has a `std`, whether or not the study varies it."""
+
+    def __init__(self, spec, read):
+        self.axes, self.settings, up = spec["axes"], spec["settings"], spec["upstream"]
+        self.parameters = self.frame(read(key, "parameters.parquet") for key in up["audit"])
+        self.signals = self.frame(read(key, "signals.parquet") for key in up["audit"])
+        self.curves = self.frame(read(key, "curves.parquet") for key in up["train"])
+        self.cells = self.frame([read(up["summary"], "cells.parquet")])
+
+    def frame(self, files):
+        found = pa.concat_tables(table(data) for data in files).to_pandas()
+        if "std" not in self.axes:
+            found["std"] = self.settings["init"]["std"]
+        found["std (label)"] = found["std"].map(spelled)
+        others = [axis for axis in self.axes if axis not in ("seed", "std")]
+        found["variant"] = found[others].astype(str).agg(", ".join, axis=1) if others else ""
+        return found
+
+    @property
+    def labels(self):
+        """The stds as they are spelled, in the order of their values."""
+        return [spelled(value) for value in sorted(self.cells["std"].unique())]
+
+    def lines(self, data, **how):
+        """A line per std (colour) and variant (dashes): median over seeds, and a band that holds every seed."""
+        many = data["variant"].nunique() > 1
+        return sns.lineplot(data, hue="std (label)", hue_order=self.labels, palette="viridis", estimator="median",
+                            errorbar=RANGE, style="variant" if many else None, **how)
+
+    def caption(self):
+        seeds = len(self.axes.get("seed", [0]))
+        model, init = self.settings["model"], self.settings["init"]
+        return (f"{model['kind']}, {model['layers']} layers, width {model['width']}, norm {model['norm']}, {model['activation']}; "
+                f"scheme {init['scheme']}; {self.settings['training']['updates']} updates; {seeds} seed{'s' * (seeds > 1)}")
+
+
+def parameter_std(study):
+    drawn = study.parameters[study.parameters["z"].notna()]
+    figure, (left, right) = panels(study, "Does every tensor start with the std that its scheme declares?", 2)
+    sns.scatterplot(drawn, x="declared_std", y="measured_std", hue="kind", style="kind", ax=left)
+    ends = np.array([drawn["declared_std"].min(), drawn["declared_std"].max()])
+    left.plot(ends, ends, color="black", lw=0.8, zorder=0, label="measured = declared")
+    left.set(xscale="log", yscale="log", xlabel="declared std of the weights", ylabel="measured std of the weights")
+    left.legend(fontsize=7)
+    sns.stripplot(drawn.drop_duplicates(["tensor", "z"]), x="z", y="kind", hue="kind", legend=False, jitter=False, alpha=0.6, ax=right)
+    for edge in (-4, 4):
+        right.axvline(edge, color="black", lw=0.8, ls="--")
+    failed = int((~study.parameters["check"]).sum())
+    right.set(xlabel="(measured - expected) / standard error; dashed: limits of the check", ylabel="",
+              title=f"{failed} of {len(study.parameters)} tensors fail their check", xlim=(-6, 6))
+    return figure
+
+
+def signal_depth(study):
+    figure, axes = panels(study, "How do the signal and its gradient change through depth before the first update?", 2)
+    stream = study.signals[study.signals["probe"].isin(["attention_stream", "mlp_stream", "final_stream"])].copy()
+    depth = 2 * stream["layer"].fillna(study.settings["model"]["layers"]) + (stream["probe"] == "mlp_stream")
+    stream["depth"] = depth.astype(int)
+    names = [f"{part} {layer}" for layer in range(study.settings["model"]["layers"]) for part in ("attention", "MLP")]
+    for ax, direction, what in zip(axes, ("forward", "backward"), ("residual stream", "loss gradient at the residual stream")):
+        study.lines(stream[(stream["direction"] == direction) & stream["finite"]], x="depth", y="rms", ax=ax,
+                    legend="auto" if ax is axes[1] else False, marker="o")
+        ax.set(yscale="log", xlabel="where in the network (before sublayer)", ylabel=f"rms of the {what}")
+        ax.set_xticks(range(len(names) + 1), [*names, "final norm"])
+    beside(axes[1], "std of the weights")
+    lost = stream[~stream["finite"]]
+    noted(axes[0], len(lost), "values that are not finite are not drawn")
+    return figure
+
+
+def attention(study):
+    figure, (left, right) = panels(study, "Do attention scores start in a range where attention can still be shaped?", 2)
+    for probe, column, ax in (("scores", "measured_std", left), ("attention_entropy", "mean", right), ("attention_peaked", "mean", right)):
+        rows = study.signals[(study.signals["probe"] == probe) & study.signals["finite"]].copy()
+        rows["block"] = rows["layer"].map(lambda layer: f"{'peaked rows, ' * (probe == 'attention_peaked')}block {layer:.0f}")
+        sns.lineplot(rows, x="std", y=column, hue="block", marker="o", estimator="median", errorbar=RANGE, ax=ax,
+                     palette="flare" if probe == "attention_peaked" else "crest")
+    theory = study.signals[(study.signals["probe"] == "scores") & study.signals["expected_rms"].notna()]
+    left.plot(*theory.groupby("std")["expected_rms"].first().reset_index().to_numpy().T, color="black", ls="--",
+              label="predicted, block 0", zorder=0)
+    left.set(xscale="log", yscale="log", xlabel="std of the weights", ylabel="std of the scores before softmax")
+    right.axhline(1, color="black", lw=0.8, ls="--", label="entropy of uniform attention")
+    right.set(xscale="log", xlabel="std of the weights", ylim=(-0.05, 1.1),
+              ylabel="entropy / its maximum; share of rows with p > 0.99")
+    for ax in (left, right):
+        ax.legend(fontsize=7)
+    return figure
+
+
+def initial_loss(study):
+    figure, ax = panels(study, "Is the initial loss that of a uniform guess?", 1)
+    sns.scatterplot(study.cells, x="std", y="initial_loss_training_corpus", color="#1f78b4", alpha=0.7, ax=ax,
+                    label="training corpus, each cell")
+    predicted = study.cells.groupby("std")["predicted_initial_loss"].first().reset_index()
+    ax.plot(predicted["std"], predicted["predicted_initial_loss"], color="black", ls="--", marker="_", label="predicted")
+    references(ax, study, "ln_vocabulary", "loss_floor")
+    ax.set(xscale="log", yscale="log", xlabel="std of the weights", ylabel="loss before the first update (nats per token)")
+    plain_numbers(ax)
+    ax.legend(fontsize=8)
+    return figure
+
+
+def loss_curves(study):
+    figure, ax = panels(study, "Which starting scales learn in the updates they are given?", 1)
+    rows = study.curves[study.curves["recorded"]]
+    finite = np.isfinite(rows["validation_loss"])
+    study.lines(rows[finite], x="update", y="validation_loss", ax=ax)
+    references(ax, study, "ln_vocabulary", "baseline_loss", "loss_floor")
+    ax.set_xscale("symlog", linthresh=1)
+    ax.set(yscale="log", xlabel="updates made (0, then a log axis)", ylabel="validation loss (nats per token)")
+    ax.set_xticks(sorted(rows["update"].unique()), [str(update) for update in sorted(rows["update"].unique())])
+    ax.minorticks_off()
+    plain_numbers(ax)
+    beside(ax, "std of the weights")
+    noted(ax, int((~finite).sum()), "recorded values are not finite and not drawn")
+    return figure
+
+
+def final_loss(study):
+    figure, ax = panels(study, "Where does each cell end, and what became of it?", 1)
+    finite = np.isfinite(study.cells["final_loss_validation"])
+    present = [name for name in OUTCOMES if name in set(study.cells["outcome"])]
+    sns.scatterplot(study.cells[finite], x="std", y="final_loss_validation", hue="outcome", hue_order=present, palette=OUTCOMES,
+                    alpha=0.8, ax=ax)
+    references(ax, study, "ln_vocabulary", "baseline_loss", "loss_floor")
+    ax.set(xscale="log", yscale="log", xlabel="std of the weights",
+           ylabel=f"validation loss after {study.settings['training']['updates']} updates (nats per token)")
+    plain_numbers(ax)
+    edge = dict(transform=ax.get_xaxis_transform(), color=OUTCOMES["diverged"], clip_on=False)
+    for std, count in study.cells[~finite].groupby("std").size().items():
+        ax.plot([std], [1.0], marker="^", **edge)
+        ax.text(std, 1.02, f"{count} not finite", ha="center", fontsize=8, **edge)
+    beside(ax, "outcome")
+    return figure
+
+
+FIGURES = (parameter_std, signal_depth, attention, initial_loss, loss_curves, final_loss)
+
+NAMES = {"ln_vocabulary": ("ln V, a uniform guess", "--"), "baseline_loss": ("unigram entropy, what biases alone reach", "-."),
+         "loss_floor": ("entropy rate of the source, the floor", ":")}
+
+
+def panels(study, question, count):
+    sns.set_theme(style="ticks", context="notebook", font_scale=0.85)
+    matplotlib.rcParams["svg.hashsalt"] = "initscope"
+    figure, axes = plt.subplots(1, count, figsize=(5.4 * count + 1.6 * (count == 1), 4.6), layout="constrained", squeeze=False)
+    figure.suptitle(f"{question}\n", fontsize=12, fontweight="bold")
+    figure.supxlabel(study.caption(), fontsize=8, color="0.35")
+    return figure, axes[0] if count > 1 else axes[0][0]
+
+
+def references(ax, study, *columns):
+    """Horizontal lines at the losses that mean something."""
+    for column in columns:
+        label, dashes = NAMES[column]
+        ax.axhline(study.cells[column].iloc[0], color="0.3", lw=0.9, ls=dashes, label=label, zorder=0)
+
+
+def beside(ax, title):
+    """The legend to the right of a plot, where it hides nothing."""
+    ax.legend(title=title, fontsize=8, title_fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
+
+
+def noted(ax, count, what):
+    """What is left out is said on the plot."""
+    if count:
+        ax.text(0.02, 0.98, f"{count} {what}", transform=ax.transAxes, va="top", fontsize=8, color=OUTCOMES["diverged"])
+
+
+def plain_numbers(ax):
+    """A log axis of losses with 2, 3, 5, 10 instead of powers of ten."""
+    ax.yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
+    ax.yaxis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
+    ax.yaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
+
+
+def saved(figure):
+    """{"svg": bytes, "png": bytes}, equal from run to run: no date, no version, a fixed salt for ids."""
+    files = {}
+    for kind, about in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
+        out = io.BytesIO()
+        figure.savefig(out, format=kind, dpi=130, metadata=about)
+        files[kind] = out.getvalue()
+    plt.close(figure)
+    return files

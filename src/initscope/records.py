@@ -1,0 +1,172 @@
+"""What every artifact is made from, as canonical JSON (its spec), and the digest of that, which names the artifact."""
+
+import ast
+import hashlib
+import json
+import platform
+import sys
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.metadata import version
+from pathlib import Path
+
+from initscope.config import Cell
+
+PACKAGE = Path(__file__).parent
+FIGURES = ("parameter_std", "signal_depth", "attention", "initial_loss", "loss_curves", "final_loss")
+
+
+@dataclass(frozen=True)
+class Stage:
+    module: str            # the module of the package whose `make` does the work
+    settings: tuple        # the settings that reach its bytes: sections of the setup, or section.key
+    upstream: tuple        # the stages it reads
+    files: dict            # its files -> where results/<study>/ shows them
+    per: str = "cell"      # one artifact per cell, or one per study
+    axes: bool = True      # do the cell's axis values reach its bytes (as columns)?
+
+
+COMPUTE = ("compute.determinism", "compute.device")
+STAGES = {
+    "corpus": Stage("corpus", ("corpus",), (), per="study", axes=False, files={
+        "sequences.safetensors": "corpus/sequences.safetensors", "source.json": "corpus/source.json"}),
+    "init": Stage("init", ("corpus.vocabulary", "model", "init"), (), axes=False, files={
+        "weights.safetensors": "weights/initial/{cell}.safetensors"}),
+    "audit": Stage("audit", ("corpus.vocabulary", "batches", "model", "init", *COMPUTE), ("corpus", "init"), files={
+        "parameters.parquet": "parameters/{cell}.parquet", "signals.parquet": "signals/{cell}.parquet"}),
+    "train": Stage("training", ("corpus.vocabulary", "batches", "model", "init", "training", *COMPUTE),
+                   ("corpus", "init"), files={
+        "curves.parquet": "curves/{cell}.parquet", "weights.safetensors": "weights/final/{cell}.safetensors"}),
+    "summary": Stage("summary", ("outcome",), ("corpus", "init", "audit", "train"), per="study", files={
+        "cells.parquet": "summary/cells.parquet", "metrics.json": "summary/metrics.json"}),
+    "figures": Stage("figures", ("model", "init", "training.updates"), ("corpus", "audit", "train", "summary"), per="study", files={
+        f"{name}.{kind}": f"figures/{name}.{kind}" for name in FIGURES for kind in ("svg", "png")}),
+}
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """What one stage makes of one cell (or of a whole study)."""
+
+    stage: str
+    cell: Cell
+    spec: dict
+
+    @cached_property
+    def digest(self):
+        return digest(self.spec)
+
+    @cached_property
+    def places(self):
+        """{file: its path under results/}, its record's included."""
+        return places(self.stage, self.cell.study, self.cell.path)
+
+
+def places(stage, study, cell):
+    """Where results/ shows the files of an artifact, and the record beside the first of them."""
+    shown = {name: f"results/{study}/{path.format(cell=cell)}" for name, path in STAGES[stage].files.items()}
+    folder, _, first = next(iter(shown.values())).rpartition("/")
+    return {**shown, "record.json": f"{folder}/_{first.rpartition('.')[0]}.json"}
+
+
+def plan(config, studies):
+    """Every artifact of the named studies, upstream first."""
+    return [artifact for name in studies for artifact in of_study(config.study(name))]
+
+
+def of_study(study):
+    made = {}
+    for name, stage in STAGES.items():
+        count = len(study.cells) if stage.per == "cell" else 1
+        made[name] = [artifact(name, study, i, made) for i in range(count)]
+    return [artifact for stage in made.values() for artifact in stage]
+
+
+def artifact(name, study, i, made):
+    stage, cell = STAGES[name], study.cells[i]
+    axes = cell.axes if stage.per == "cell" else study.axes
+    spec = {
+        "stage": name,
+        "settings": settings(cell.setup, stage.settings),
+        "axes": axes if stage.axes else {},
+        "upstream": {up: upstream(stage, up, i, made) for up in stage.upstream},
+        **code(stage.module),
+    }
+    return Artifact(name, cell, spec)
+
+
+def settings(setup, keys):
+    """The part of a setup that the keys name: ("init", "compute.device") -> {"init": {...}, "compute": {"device": ...}}."""
+    found, setup = {}, setup.model_dump(mode="json")
+    for section, _, key in (name.partition(".") for name in keys):
+        found.setdefault(section, {}).update({key: setup[section][key]} if key else setup[section])
+    return found
+
+
+def upstream(stage, up, i, made):
+    """A cell reads the study's corpus and its own weights; a study reads all of its cells."""
+    if STAGES[up].per == "study":
+        return made[up][0].digest
+    return made[up][i].digest if stage.per == "cell" else [cell.digest for cell in made[up]]
+
+
+def upstreams(spec):
+    """The digests of everything that an artifact is made from."""
+    for keys in spec["upstream"].values():
+        yield from [keys] if isinstance(keys, str) else keys
+
+
+def canonical(value):
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest(spec):
+    return hashlib.sha256(canonical(spec).encode()).hexdigest()[:32]
+
+
+@cache
+def code(module):
+    """Digest of a module's syntax tree and of every module of ours that it imports; the libraries that these import."""
+    ours, libraries, todo = {}, set(), [f"initscope.{module}"]
+    while todo:
+        name = todo.pop()
+        path = source(name)
+        if name in ours or path is None:
+            continue
+        tree = ast.parse(path.read_text())
+        ours[name] = shape(tree)
+        for imported in imports(tree):
+            if imported.split(".")[0] == "initscope":
+                todo.append(imported)
+            else:
+                libraries.add(imported.split(".")[0])
+    libraries -= sys.stdlib_module_names
+    # without a build's mark (2.13.0+cpu): how torch was packaged decides no bytes of what it computes on a CPU
+    versions = {name: version(name).partition("+")[0] for name in sorted(libraries)}
+    return {"code": digest(ours), "libraries": versions, "machine": platform.machine()}
+
+
+def source(name):
+    """The file of a module of ours; None where the name is not a module (but a function in one)."""
+    path = PACKAGE.joinpath(*name.split(".")[1:])
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.exists()), None)
+
+
+def imports(tree):
+    """The dotted names that a module imports: modules, and what is taken from them."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def shape(node):
+    """The syntax tree without positions, comments, docstrings or empty fields (which Python versions add)."""
+    if isinstance(node, list):
+        return [shape(n) for n in node if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))]
+    if isinstance(node, ast.AST):
+        fields = [[key, shape(value)] for key, value in ast.iter_fields(node) if value not in (None, [])]
+        return [type(node).__name__, *fields]
+    return repr(node)
