@@ -6,7 +6,6 @@ and backward, and the losses on the batch, the training corpus and the validatio
 
 import numpy as np
 import torch
-from torch.func import grad_and_value, vmap
 
 from initscope import stack as stacked
 from initscope import theory
@@ -59,7 +58,8 @@ def measured(stack, weights, sequences):
     settings = next(iter(stack.values()))["settings"]
     model, first = settings["model"], order(settings["batches"], len(sequences["training"]), 1)[0]
     batch = sequences["training"][first]
-    gradients, stream_gradients, out = backward(weights, batch, model)
+    taps = {key: torch.zeros(len(stack), batch[:, :-1].numel(), model["width"]) for key in streams(model)}
+    _, out, gradients, stream_gradients = stacked.gradients(weights, batch, model, taps)
     losses = {"loss_batch": stacked.token_losses(weights, batch, model),
               "loss_training_corpus": stacked.token_losses(weights, sequences["training"], model),
               "loss_validation": stacked.token_losses(weights, sequences["validation"], model)}
@@ -74,14 +74,6 @@ def measured(stack, weights, sequences):
         yield from (row(*key, "backward", gradients[name][i]) for name, key in named.items())
 
     return rows
-
-
-def backward(weights, batch, model):
-    """Gradients of the batch's mean loss at every tensor and residual stream, and the forward probes; all (cells, ...)."""
-    taps = {key: torch.zeros(batch[:, :-1].numel(), model["width"]) for key in streams(model)}
-    run = vmap(grad_and_value(stacked.loss, argnums=(0, 3), has_aux=True), in_dims=(0, None, None, None))
-    (gradients, stream_gradients), (_, out) = run(weights, batch, model, taps)
-    return gradients, stream_gradients, out
 
 
 def row(probe, layer, direction, values, expected=None):

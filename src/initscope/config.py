@@ -98,7 +98,7 @@ class Outcome(Section):
 class Compute(Section):
     determinism: Literal["portable", "native"] = Field(description="portable: the same bits on every x86-64 CPU")
     device: Literal["cpu"] = Field(description="where audit and training run")
-    stack: Count = Field(description="cells that one job computes together; changes no bit of any result")
+    stack: Count = Field(description="cells that one job computes together, at most; changes no bit of any result")
 
 
 class Setup(Section):

@@ -16,6 +16,7 @@ from initscope.spelling import spelled
 from initscope.tables import read as table
 
 OUTCOMES = {"learned": "#1b9e77", "slow": "#7570b3", "dead": "#666666", "unstable": "#e6ab02", "diverged": "#d95f02"}
+LOSSES = (1.0, 1.5, 2.0, 3.0, 5.0)      # where a log axis of losses is labelled, in every decade
 RANGE = ("pi", 100)      # a band from the smallest to the largest seed: no bootstrap, nothing random
 
 
@@ -68,13 +69,15 @@ def parameter_std(study):
     sns.scatterplot(drawn, x="declared_std", y="measured_std", hue="kind", style="kind", ax=left)
     ends = np.array([drawn["declared_std"].min(), drawn["declared_std"].max()])
     left.plot(ends, ends, color="black", lw=0.8, zorder=0, label="measured = declared")
-    left.set(xscale="log", yscale="log", xlabel="declared std of the weights", ylabel="measured std of the weights")
+    log_axis(left, "x")
+    log_axis(left, "y")
+    left.set(xlabel="declared std of the weights", ylabel="measured std of the weights")
     left.legend(fontsize=7)
     sns.stripplot(drawn.drop_duplicates(["tensor", "z"]), x="z", y="kind", hue="kind", legend=False, jitter=False, alpha=0.6, ax=right)
     for edge in (-4, 4):
         right.axvline(edge, color="black", lw=0.8, ls="--")
     failed = int((~study.parameters["check"]).sum())
-    right.set(xlabel="(measured - expected) / standard error; dashed: limits of the check", ylabel="",
+    right.set(xlabel="z: (measured - expected) std / its standard error", ylabel="",
               title=f"{failed} of {len(study.parameters)} tensors fail their check", xlim=(-6, 6))
     return figure
 
@@ -88,7 +91,8 @@ def signal_depth(study):
     for ax, direction, what in zip(axes, ("forward", "backward"), ("residual stream", "loss gradient at the residual stream")):
         study.lines(stream[(stream["direction"] == direction) & stream["finite"]], x="depth", y="rms", ax=ax,
                     legend="auto" if ax is axes[1] else False, marker="o")
-        ax.set(yscale="log", xlabel="where in the network (before sublayer)", ylabel=f"rms of the {what}")
+        log_axis(ax, "y")
+        ax.set(xlabel="where in the network (before sublayer)", ylabel=f"rms of the {what}")
         ax.set_xticks(range(len(names) + 1), [*names, "final norm"])
     beside(axes[1], "std of the weights")
     lost = stream[~stream["finite"]]
@@ -98,18 +102,22 @@ def signal_depth(study):
 
 def attention(study):
     figure, (left, right) = panels(study, "Do attention scores start in a range where attention can still be shaped?", 2)
-    for probe, column, ax in (("scores", "measured_std", left), ("attention_entropy", "mean", right), ("attention_peaked", "mean", right)):
+    for probe, column, ax, what in (("scores", "measured_std", left, "measured"), ("attention_entropy", "mean", right, "entropy"),
+                                    ("attention_peaked", "mean", right, "share of rows with p > 0.99")):
         rows = study.signals[(study.signals["probe"] == probe) & study.signals["finite"]].copy()
-        rows["block"] = rows["layer"].map(lambda layer: f"{'peaked rows, ' * (probe == 'attention_peaked')}block {layer:.0f}")
+        rows["block"] = rows["layer"].map(lambda layer, what=what: f"{what}, block {layer:.0f}")
         sns.lineplot(rows, x="std", y=column, hue="block", marker="o", estimator="median", errorbar=RANGE, ax=ax,
                      palette="flare" if probe == "attention_peaked" else "crest")
     theory = study.signals[(study.signals["probe"] == "scores") & study.signals["expected_rms"].notna()]
     left.plot(*theory.groupby("std")["expected_rms"].first().reset_index().to_numpy().T, color="black", ls="--",
               label="predicted, block 0", zorder=0)
-    left.set(xscale="log", yscale="log", xlabel="std of the weights", ylabel="std of the scores before softmax")
+    log_axis(left, "x")
+    log_axis(left, "y")
+    log_axis(right, "x")
+    left.set(xlabel="std of the weights", ylabel="std of the scores before softmax")
     right.axhline(1, color="black", lw=0.8, ls="--", label="entropy of uniform attention")
-    right.set(xscale="log", xlabel="std of the weights", ylim=(-0.05, 1.1),
-              ylabel="entropy / its maximum; share of rows with p > 0.99")
+    right.set(xlabel="std of the weights", ylim=(-0.05, 1.1),
+              ylabel="entropy / maximum; share of peaked rows")
     for ax in (left, right):
         ax.legend(fontsize=7)
     return figure
@@ -122,8 +130,9 @@ def initial_loss(study):
     predicted = study.cells.groupby("std")["predicted_initial_loss"].first().reset_index()
     ax.plot(predicted["std"], predicted["predicted_initial_loss"], color="black", ls="--", marker="_", label="predicted")
     references(ax, study, "ln_vocabulary", "loss_floor")
-    ax.set(xscale="log", yscale="log", xlabel="std of the weights", ylabel="loss before the first update (nats per token)")
-    plain_numbers(ax)
+    log_axis(ax, "x")
+    log_axis(ax, "y", LOSSES)
+    ax.set(xlabel="std of the weights", ylabel="loss before the first update (nats per token)")
     ax.legend(fontsize=8)
     return figure
 
@@ -135,10 +144,10 @@ def loss_curves(study):
     study.lines(rows[finite], x="update", y="validation_loss", ax=ax)
     references(ax, study, "ln_vocabulary", "baseline_loss", "loss_floor")
     ax.set_xscale("symlog", linthresh=1)
-    ax.set(yscale="log", xlabel="updates made (0, then a log axis)", ylabel="validation loss (nats per token)")
+    log_axis(ax, "y", LOSSES)
+    ax.set(xlabel="updates made (0, then a log axis)", ylabel="validation loss (nats per token)")
     ax.set_xticks(sorted(rows["update"].unique()), [str(update) for update in sorted(rows["update"].unique())])
     ax.minorticks_off()
-    plain_numbers(ax)
     beside(ax, "std of the weights")
     noted(ax, int((~finite).sum()), "recorded values are not finite and not drawn")
     return figure
@@ -151,9 +160,10 @@ def final_loss(study):
     sns.scatterplot(study.cells[finite], x="std", y="final_loss_validation", hue="outcome", hue_order=present, palette=OUTCOMES,
                     alpha=0.8, ax=ax)
     references(ax, study, "ln_vocabulary", "baseline_loss", "loss_floor")
-    ax.set(xscale="log", yscale="log", xlabel="std of the weights",
+    log_axis(ax, "x")
+    log_axis(ax, "y", LOSSES)
+    ax.set(xlabel="std of the weights",
            ylabel=f"validation loss after {study.settings['training']['updates']} updates (nats per token)")
-    plain_numbers(ax)
     edge = dict(transform=ax.get_xaxis_transform(), color=OUTCOMES["diverged"], clip_on=False)
     for std, count in study.cells[~finite].groupby("std").size().items():
         ax.plot([std], [1.0], marker="^", **edge)
@@ -171,7 +181,7 @@ NAMES = {"ln_vocabulary": ("ln V, a uniform guess", "--"), "baseline_loss": ("un
 def panels(study, question, count):
     sns.set_theme(style="ticks", context="notebook", font_scale=0.85)
     matplotlib.rcParams["svg.hashsalt"] = "initscope"
-    figure, axes = plt.subplots(1, count, figsize=(5.4 * count + 1.6 * (count == 1), 4.6), layout="constrained", squeeze=False)
+    figure, axes = plt.subplots(1, count, figsize=(5.4 * count + 3.0 * (count == 1), 4.6), layout="constrained", squeeze=False)
     figure.suptitle(f"{question}\n", fontsize=12, fontweight="bold")
     figure.supxlabel(study.caption(), fontsize=8, color="0.35")
     return figure, axes[0] if count > 1 else axes[0][0]
@@ -195,15 +205,19 @@ def noted(ax, count, what):
         ax.text(0.02, 0.98, f"{count} {what}", transform=ax.transAxes, va="top", fontsize=8, color=OUTCOMES["diverged"])
 
 
-def plain_numbers(ax):
-    """A log axis of losses with 2, 3, 5, 10 instead of powers of ten."""
-    ax.yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1.0, 2.0, 3.0, 5.0)))
-    ax.yaxis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
-    ax.yaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
+def log_axis(ax, which, subs=(1.0,)):
+    """A log axis whose labels are plain numbers (0.01, not a power of ten), without minor ticks."""
+    getattr(ax, f"set_{which}scale")("log")
+    axis = getattr(ax, f"{which}axis")
+    axis.set_major_locator(matplotlib.ticker.LogLocator(subs=subs))
+    axis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
+    axis.set_minor_locator(matplotlib.ticker.NullLocator())
 
 
 def saved(figure):
     """{"svg": bytes, "png": bytes}, equal from run to run: no date, no version, a fixed salt for ids."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")      # laid out once, not once a format
     files = {}
     for kind, about in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
         out = io.BytesIO()

@@ -14,7 +14,8 @@ def write(missing):
     """An order per stack. Returns {digest of a missing artifact: the file that says its order is done}."""
     done = {}
     for stage, stack in stacks(missing):
-        path = WORK / stage / f"{stack[0].cell.study}-{digest([a.digest for a in stack])[:8]}.json"
+        studies = "-".join(dict.fromkeys(artifact.cell.study for artifact in stack))
+        path = WORK / stage / f"{studies}-{digest([a.digest for a in stack])[:8]}.json"
         after = sorted({done[key] for artifact in stack for key in upstreams(artifact.spec) if key in done})
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -43,17 +44,21 @@ def fulfil(path):
 
 
 def stacks(missing):
-    """Cells that can be computed together, by stage and study, upstream first; each artifact once, though studies share it."""
-    groups = {(stage, artifact.cell.study): {} for stage in STAGES for artifact in missing}
-    for artifact in {a.digest: a for a in reversed(missing)}.values():
-        shapes = groups[artifact.stage, artifact.cell.study].setdefault(program(artifact), [])
-        shapes.insert(0, artifact)
-    for (stage, _), shapes in groups.items():
-        for group in shapes.values():
-            size = group[0].cell.setup.compute.stack
-            yield from ((stage, group[i : i + size]) for i in range(0, len(group), size))
+    """(stage, cells that can be computed together), upstream first; each artifact once, though studies share it.
+
+    Even shares of at most `compute.stack` cells, whatever study they belong to; what is made per study goes by itself.
+    """
+    groups = {}
+    for artifact in {a.digest: a for a in missing}.values():
+        groups.setdefault((artifact.stage, program(artifact)), []).append(artifact)
+    for stage in STAGES:
+        for group in (group for (name, _), group in groups.items() if name == stage):
+            count = -(-len(group) // (group[0].cell.setup.compute.stack if STAGES[stage].per == "cell" else 1))
+            for i in range(count):
+                yield stage, group[i * len(group) // count : (i + 1) * len(group) // count]
 
 
 def program(artifact):
-    """What cells of one stack must share: every setting but the initial values."""
-    return canonical({key: value for key, value in artifact.spec["settings"].items() if key != "init"})
+    """What cells of one stack must share: the corpus and every setting but the initial values."""
+    shared = {key: value for key, value in artifact.spec["settings"].items() if key != "init"}
+    return canonical([shared, artifact.spec["upstream"].get("corpus")])

@@ -30,6 +30,20 @@ def loss(p, sequences, model, taps=None):
     return F.cross_entropy(logits, sequences[:, 1:].flatten()), out
 
 
+def gradients(weights, sequences, model, taps=None):
+    """Loss, probes and gradients of every cell: (losses (cells,), out, {tensor: gradient}, {stream: gradient}).
+
+    The sum of the cells' losses is differentiated: no cell reaches another's loss, so its gradient is each cell's own.
+    (torch.func's grad gives the same bits, but builds a graph for second derivatives and imports a compiler first.)
+    """
+    leaves = {name: value.detach().requires_grad_() for name, value in weights.items()}
+    taps = {key: value.requires_grad_() for key, value in (taps or {}).items()}
+    losses, out = vmap(loss, in_dims=(0, None, None, 0))(leaves, sequences, model, taps)
+    found = torch.autograd.grad(losses.sum(), [*leaves.values(), *taps.values()])
+    out = {key: value.detach() for key, value in out.items()}
+    return losses.detach(), out, dict(zip(leaves, found)), dict(zip(taps, found[len(leaves):]))
+
+
 @torch.no_grad()
 def token_losses(p, sequences, model):
     """Cross-entropy of every token, float64 (cells, tokens), by chunks of CHUNK sequences."""

@@ -5,7 +5,6 @@ import time
 
 import numpy as np
 import torch
-from torch.func import grad_and_value, vmap
 
 from initscope import stack as stacked
 from initscope.batches import order
@@ -37,16 +36,15 @@ def train(weights, sequences, kinds, settings):
     """
     model, updates = settings["model"], settings["training"]["updates"]
     batches = order(settings["batches"], len(sequences["training"]), updates + 1)
-    step = vmap(grad_and_value(batch_loss, has_aux=True), in_dims=(0, None, None))
     adam = Adam(weights, settings["training"])
     curves = [[] for _ in next(iter(weights.values()))]
     recorded, progress, before = marks(updates), Progress(updates, len(curves)), None
     for update in range(updates + 1):
-        gradients, (loss, stream) = step(weights, sequences["training"][batches[update]], model)
+        loss, out, gradients, _ = stacked.gradients(weights, sequences["training"][batches[update]], model)
         found = [{"update": update, "recorded": update in recorded, "training_loss": x} for x in loss.tolist()]
         if update in recorded:
             evaluate(found, weights, sequences, model, whole=update in (0, updates))
-            scales(found, weights, before, gradients, stream, kinds)
+            scales(found, weights, before, gradients, out["final_stream", None], kinds)
         for curve, row in zip(curves, found):
             curve.append({**row, "finite": bool(np.isfinite([row["training_loss"], row.get("gradient_norm", 0.0)]).all())})
         if update < updates:
@@ -60,11 +58,6 @@ def marks(updates):
     """The updates at which everything is measured: 0, 1, 2, 5, 10, 20, 50, ... and the last."""
     steps = {digit * 10**power for power in range(len(str(updates))) for digit in (1, 2, 5)}
     return {0, updates, *(step for step in steps if step <= updates)}
-
-
-def batch_loss(p, sequences, model):
-    loss, out = stacked.loss(p, sequences, model)
-    return loss, out["final_stream", None]
 
 
 def evaluate(found, weights, sequences, model, whole):
@@ -81,7 +74,7 @@ def scales(found, weights, before, gradients, stream, kinds):
         by_kind = {kind: [gradients[name][i].numpy() for name in kinds if kinds[name] == kind] for kind in kinds.values()}
         row["gradient_norm"] = norm(*(gradient for group in by_kind.values() for gradient in group))
         row |= {f"gradient_norm_{kind}": norm(*group) for kind, group in by_kind.items()}
-        row["residual_rms"] = moments(stream[i].detach().numpy())["rms"]
+        row["residual_rms"] = moments(stream[i].numpy())["rms"]
         if before:
             moved = [(weights[name][i] - before[name][i]).numpy() for name in kinds]
             row["update_ratio"] = norm(*moved) / norm(*(before[name][i].numpy() for name in kinds))

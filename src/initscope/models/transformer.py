@@ -24,8 +24,10 @@ def forward(p, tokens, model, taps=None):
         out[probe, layer] = value + taps[probe, layer] if (probe, layer) in taps else value
         return out[probe, layer]
 
-    def linear(name, x):
-        return x @ p[f"{name}.weight"].T + p[f"{name}.bias"]
+    def linear(x, *names):
+        """x W^T + b; several tensors that read one input are one product."""
+        weight, bias = (torch.cat([p[f"{name}.{part}"] for name in names]) for part in ("weight", "bias"))
+        return x @ weight.T + bias
 
     batch, context = tokens.shape
     phi = ACTIVATIONS[model["activation"]]
@@ -34,18 +36,19 @@ def forward(p, tokens, model, taps=None):
     for n in range(model["layers"]):
         x = at("attention_stream", n, x)
         h = at("attention_input", n, normalized(p, f"layers.{n}.attention_norm", x, model["norm"]))
-        q, k, v = (at(kind, n, linear(f"layers.{n}.{kind}", h)) for kind in ("query", "key", "value"))
+        qkv = linear(h, *(f"layers.{n}.{kind}" for kind in ("query", "key", "value"))).chunk(3, -1)
+        q, k, v = (at(kind, n, z) for kind, z in zip(("query", "key", "value"), qkv))
         mix = attention(q, k, v, batch, model["heads"], lambda probe, value, n=n: at(probe, n, value))
-        x = x + at("attention_update", n, linear(f"layers.{n}.attention_out", mix))
+        x = x + at("attention_update", n, linear(mix, f"layers.{n}.attention_out"))
 
         x = at("mlp_stream", n, x)
         h = at("mlp_input", n, normalized(p, f"layers.{n}.mlp_norm", x, model["norm"]))
-        z = at("mlp_preactivation", n, linear(f"layers.{n}.mlp_in", h))
+        z = at("mlp_preactivation", n, linear(h, f"layers.{n}.mlp_in"))
         a = at("mlp_postactivation", n, phi(z))
-        x = x + at("mlp_update", n, linear(f"layers.{n}.mlp_out", a))
+        x = x + at("mlp_update", n, linear(a, f"layers.{n}.mlp_out"))
     x = at("final_stream", None, x)
     h = at("final_input", None, normalized(p, "final_norm", x, model["norm"]))
-    return at("logits", None, linear("head", h)), out
+    return at("logits", None, linear(h, "head")), out
 
 
 def attention(q, k, v, batch, heads, at):
