@@ -16,7 +16,6 @@ from initscope.spelling import spelled
 from initscope.tables import read as table
 
 OUTCOMES = {"learned": "#1b9e77", "slow": "#7570b3", "dead": "#666666", "unstable": "#e6ab02", "diverged": "#d95f02"}
-LOSSES = (1.0, 1.5, 2.0, 3.0, 5.0)      # where a log axis of losses is labelled, in every decade
 RANGE = ("pi", 100)      # a band from the smallest to the largest seed: no bootstrap, nothing random
 
 
@@ -111,13 +110,12 @@ def attention(study):
     theory = study.signals[(study.signals["probe"] == "scores") & study.signals["expected_rms"].notna()]
     left.plot(*theory.groupby("std")["expected_rms"].first().reset_index().to_numpy().T, color="black", ls="--",
               label="predicted, block 0", zorder=0)
-    log_axis(left, "x")
     log_axis(left, "y")
-    log_axis(right, "x")
-    left.set(xlabel="std of the weights", ylabel="std of the scores before softmax")
+    std_axis(left, study)
+    std_axis(right, study)
+    left.set(ylabel="std of the scores before softmax")
     right.axhline(1, color="black", lw=0.8, ls="--", label="entropy of uniform attention")
-    right.set(xlabel="std of the weights", ylim=(-0.05, 1.1),
-              ylabel="entropy / maximum; share of peaked rows")
+    right.set(ylim=(-0.05, 1.1), ylabel="entropy / maximum; share of peaked rows")
     for ax in (left, right):
         ax.legend(fontsize=7)
     return figure
@@ -130,9 +128,9 @@ def initial_loss(study):
     predicted = study.cells.groupby("std")["predicted_initial_loss"].first().reset_index()
     ax.plot(predicted["std"], predicted["predicted_initial_loss"], color="black", ls="--", marker="_", label="predicted")
     references(ax, study, "ln_vocabulary", "loss_floor")
-    log_axis(ax, "x")
-    log_axis(ax, "y", LOSSES)
-    ax.set(xlabel="std of the weights", ylabel="loss before the first update (nats per token)")
+    std_axis(ax, study)
+    log_axis(ax, "y")
+    ax.set(ylabel="loss before the first update (nats per token)")
     ax.legend(fontsize=8)
     return figure
 
@@ -144,10 +142,11 @@ def loss_curves(study):
     study.lines(rows[finite], x="update", y="validation_loss", ax=ax)
     references(ax, study, "ln_vocabulary", "baseline_loss", "loss_floor")
     ax.set_xscale("symlog", linthresh=1)
-    log_axis(ax, "y", LOSSES)
+    log_axis(ax, "y")
     ax.set(xlabel="updates made (0, then a log axis)", ylabel="validation loss (nats per token)")
     ax.set_xticks(sorted(rows["update"].unique()), [str(update) for update in sorted(rows["update"].unique())])
     ax.minorticks_off()
+    ax.set_xlim(left=-0.15)
     beside(ax, "std of the weights")
     noted(ax, int((~finite).sum()), "recorded values are not finite and not drawn")
     return figure
@@ -160,10 +159,9 @@ def final_loss(study):
     sns.scatterplot(study.cells[finite], x="std", y="final_loss_validation", hue="outcome", hue_order=present, palette=OUTCOMES,
                     alpha=0.8, ax=ax)
     references(ax, study, "ln_vocabulary", "baseline_loss", "loss_floor")
-    log_axis(ax, "x")
-    log_axis(ax, "y", LOSSES)
-    ax.set(xlabel="std of the weights",
-           ylabel=f"validation loss after {study.settings['training']['updates']} updates (nats per token)")
+    std_axis(ax, study)
+    log_axis(ax, "y")
+    ax.set(ylabel=f"validation loss after {study.settings['training']['updates']} updates (nats per token)")
     edge = dict(transform=ax.get_xaxis_transform(), color=OUTCOMES["diverged"], clip_on=False)
     for std, count in study.cells[~finite].groupby("std").size().items():
         ax.plot([std], [1.0], marker="^", **edge)
@@ -205,13 +203,22 @@ def noted(ax, count, what):
         ax.text(0.02, 0.98, f"{count} {what}", transform=ax.transAxes, va="top", fontsize=8, color=OUTCOMES["diverged"])
 
 
-def log_axis(ax, which, subs=(1.0,)):
-    """A log axis whose labels are plain numbers (0.01, not a power of ten), without minor ticks."""
+def log_axis(ax, which):
+    """A log axis whose labels are plain numbers (0.01, not a power of ten), more of them where it spans little."""
     getattr(ax, f"set_{which}scale")("log")
+    low, high = getattr(ax, f"get_{which}lim")()
     axis = getattr(ax, f"{which}axis")
-    axis.set_major_locator(matplotlib.ticker.LogLocator(subs=subs))
+    axis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1.0,) if high / low > 100 else (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)))
     axis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
     axis.set_minor_locator(matplotlib.ticker.NullLocator())
+
+
+def std_axis(ax, study):
+    """The stds of the study on a log axis, spelled as everywhere."""
+    log_axis(ax, "x")
+    if len(study.labels) <= 12:
+        ax.set_xticks([float(label) for label in study.labels], study.labels)
+    ax.set_xlabel("std of the weights")
 
 
 def saved(figure):
