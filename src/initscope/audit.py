@@ -16,7 +16,7 @@ from initscope.probes import moments, quantiles, quantities
 from initscope.schemes import declared
 from initscope.tables import write
 
-TOLERANCE = 4.0      # standard errors; a sound tensor fails once in 16,000
+TOLERANCE = 4.0  # standard errors; a sound tensor fails once in 16,000
 
 
 def make(stack, read):
@@ -24,8 +24,13 @@ def make(stack, read):
     signals = measured(stack, weights, stacked.sequences(stack, read))
     for i, (digest, spec) in enumerate(stack.items()):
         parameters = parameter_rows(spec["settings"], {name: value[i].numpy() for name, value in weights.items()})
-        yield digest, {"parameters.parquet": write("parameters", spec["axes"], parameters),
-                       "signals.parquet": write("signals", spec["axes"], signals(i))}
+        yield (
+            digest,
+            {
+                "parameters.parquet": write("parameters", spec["axes"], parameters),
+                "signals.parquet": write("signals", spec["axes"], signals(i)),
+            },
+        )
 
 
 def parameter_rows(settings, weights):
@@ -33,12 +38,19 @@ def parameter_rows(settings, weights):
     for tensor in tensors(settings["model"], settings["corpus"]["vocabulary"]):
         start, values = declared(tensor, settings["init"]), weights[tensor.name]
         yield {
-            "tensor": tensor.name, "kind": tensor.kind, "layer": tensor.layer,
-            "shape": "x".join(str(size) for size in tensor.shape), "numel": values.size,
-            "fan_in": tensor.fan_in, "fan_out": tensor.fan_out,
-            "scheme": settings["init"]["scheme"], "distribution": start.distribution,
-            "declared_std": start.std, "expected_std": start.expected_std,
-            **moments(values), **checked(start, values),
+            "tensor": tensor.name,
+            "kind": tensor.kind,
+            "layer": tensor.layer,
+            "shape": "x".join(str(size) for size in tensor.shape),
+            "numel": values.size,
+            "fan_in": tensor.fan_in,
+            "fan_out": tensor.fan_out,
+            "scheme": settings["init"]["scheme"],
+            "distribution": start.distribution,
+            "declared_std": start.std,
+            "expected_std": start.expected_std,
+            **moments(values),
+            **checked(start, values),
         }
 
 
@@ -49,8 +61,12 @@ def checked(start, values):
     x = values.astype(np.float64)
     c = x - x.mean()
     z = (x.std() - start.expected_std) / start.standard_error(x.size)
-    return {"kurtosis": float((c**4).mean() / (c**2).mean() ** 2), "largest": float(np.abs(x).max() / start.expected_std),
-            "z": float(z), "check": bool(abs(z) <= TOLERANCE)}
+    return {
+        "kurtosis": float((c**4).mean() / (c**2).mean() ** 2),
+        "largest": float(np.abs(x).max() / start.expected_std),
+        "z": float(z),
+        "check": bool(abs(z) <= TOLERANCE),
+    }
 
 
 def measured(stack, weights, sequences):
@@ -60,15 +76,19 @@ def measured(stack, weights, sequences):
     batch = sequences["training"][first]
     taps = {key: torch.zeros(len(stack), batch[:, :-1].numel(), model["width"]) for key in streams(model)}
     _, out, gradients, stream_gradients = stacked.gradients(weights, batch, model, taps)
-    losses = {"loss_batch": stacked.token_losses(weights, batch, model),
-              "loss_training_corpus": stacked.token_losses(weights, sequences["training"], model),
-              "loss_validation": stacked.token_losses(weights, sequences["validation"], model)}
+    losses = {
+        "loss_batch": stacked.token_losses(weights, batch, model),
+        "loss_training_corpus": stacked.token_losses(weights, sequences["training"], model),
+        "loss_validation": stacked.token_losses(weights, sequences["validation"], model),
+    }
     named = {t.name: (t.part, t.layer) for t in tensors(model, settings["corpus"]["vocabulary"])}
     expectations = [expected(spec["settings"]) for spec in stack.values()]
 
     def rows(i):
-        forward = [*quantities({key: value[i] for key, value in out.items()}, model),
-                   *((probe, None, torch.from_numpy(values[i])) for probe, values in losses.items())]
+        forward = [
+            *quantities({key: value[i] for key, value in out.items()}, model),
+            *((probe, None, torch.from_numpy(values[i])) for probe, values in losses.items()),
+        ]
         yield from (row(probe, layer, "forward", x, expectations[i].get((probe, layer))) for probe, layer, x in forward)
         yield from (row(*key, "backward", x[i]) for key, x in stream_gradients.items())
         yield from (row(*key, "backward", gradients[name][i]) for name, key in named.items())
@@ -78,7 +98,14 @@ def measured(stack, weights, sequences):
 
 def row(probe, layer, direction, values, expected=None):
     values = values.numpy()
-    found = {"probe": probe, "layer": layer, "direction": direction, "n": values.size, **moments(values), **quantiles(values)}
+    found = {
+        "probe": probe,
+        "layer": layer,
+        "direction": direction,
+        "n": values.size,
+        **moments(values),
+        **quantiles(values),
+    }
     for column, value in (expected or {}).items():
         found |= {f"expected_{column}": value, "relative_error": found[column] / value - 1}
     return found
@@ -96,14 +123,20 @@ def expected(settings):
     stream = std["token_embedding"] ** 2 + std["position_embedding"] ** 2
     h = theory.normalized_mean_square(stream, d, norm)
     qkv = {kind: theory.linear_mean_square(d, std[kind], h) for kind in ("query", "key", "value")}
-    squares = {("embedding", None): stream, ("attention_stream", 0): stream, ("attention_input", 0): h,
-               **{(kind, 0): square for kind, square in qkv.items()},
-               ("scores", 0): qkv["query"] * qkv["key"]}
+    squares = {
+        ("embedding", None): stream,
+        ("attention_stream", 0): stream,
+        ("attention_input", 0): h,
+        **{(kind, 0): square for kind, square in qkv.items()},
+        ("scores", 0): qkv["query"] * qkv["key"],
+    }
     means = {}
     if norm != "none":
         logits = theory.linear_mean_square(d, std["head"], h)
         squares[("logits", None)] = logits
         loss = theory.initial_loss(vocabulary, logits)
         means = {(f"loss_{where}", None): loss for where in ("batch", "training_corpus", "validation")}
-    return {**{key: {"rms": theory.prediction(np.sqrt(square))} for key, square in squares.items()},
-            **{key: {"mean": theory.prediction(mean)} for key, mean in means.items()}}
+    return {
+        **{key: {"rms": theory.prediction(np.sqrt(square))} for key, square in squares.items()},
+        **{key: {"mean": theory.prediction(mean)} for key, mean in means.items()},
+    }

@@ -19,9 +19,12 @@ def make(stack, read):
     for digest, spec in stack.items():
         corpus = spec["settings"]["corpus"]
         chain = transitions(corpus["vocabulary"], corpus["seed"])
-        tokens = {name: sequences(chain, corpus[f"{name}_sequences"], corpus["length"],
-                                  stream("corpus", corpus["seed"], name))
-                  for name in ("training", "validation")}
+        tokens = {
+            name: sequences(
+                chain, corpus[f"{name}_sequences"], corpus["length"], stream("corpus", corpus["seed"], name)
+            )
+            for name in ("training", "validation")
+        }
         yield digest, {"sequences.safetensors": pack(tokens, digest=digest), "source.json": described(corpus, chain)}
 
 

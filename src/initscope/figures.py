@@ -8,7 +8,6 @@ matplotlib.use("agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import seaborn as sns
 
@@ -16,7 +15,7 @@ from initscope.spelling import spelled
 from initscope.tables import read as table
 
 OUTCOMES = {"learned": "#1b9e77", "slow": "#7570b3", "dead": "#666666", "unstable": "#e6ab02", "diverged": "#d95f02"}
-RANGE = ("pi", 100)      # a band from the smallest to the largest seed: no bootstrap, nothing random
+RANGE = ("pi", 100)  # a band from the smallest to the largest seed: no bootstrap, nothing random
 
 
 def make(stack, read):
@@ -52,14 +51,25 @@ class Study:
     def lines(self, data, **how):
         """A line per std (colour) and variant (dashes): median over seeds, and a band that holds every seed."""
         many = data["variant"].nunique() > 1
-        return sns.lineplot(data, hue="std (label)", hue_order=self.labels, palette="viridis", estimator="median",
-                            errorbar=RANGE, style="variant" if many else None, **how)
+        return sns.lineplot(
+            data,
+            hue="std (label)",
+            hue_order=self.labels,
+            palette="viridis",
+            estimator="median",
+            errorbar=RANGE,
+            style="variant" if many else None,
+            **how,
+        )
 
     def caption(self):
         seeds = len(self.axes.get("seed", [0]))
         model, init = self.settings["model"], self.settings["init"]
-        return (f"{model['kind']}, {model['layers']} layers, width {model['width']}, norm {model['norm']}, {model['activation']}; "
-                f"scheme {init['scheme']}; {self.settings['training']['updates']} updates; {seeds} seed{'s' * (seeds > 1)}")
+        network = (
+            f"{model['kind']}, {model['layers']} layers, width {model['width']}, {model['norm']}, {model['activation']}"
+        )
+        updates = self.settings["training"]["updates"]
+        return f"{network}; scheme {init['scheme']}; {updates} updates; {seeds} seed{'s' * (seeds > 1)}"
 
 
 def parameter_std(study):
@@ -72,12 +82,17 @@ def parameter_std(study):
     log_axis(left, "y")
     left.set(xlabel="declared std of the weights", ylabel="measured std of the weights")
     left.legend(fontsize=7)
-    sns.stripplot(drawn.drop_duplicates(["tensor", "z"]), x="z", y="kind", hue="kind", legend=False, jitter=False, alpha=0.6, ax=right)
+    once = drawn.drop_duplicates(["tensor", "z"])
+    sns.stripplot(once, x="z", y="kind", hue="kind", legend=False, jitter=False, alpha=0.6, ax=right)
     for edge in (-4, 4):
         right.axvline(edge, color="black", lw=0.8, ls="--")
     failed = int((~study.parameters["check"]).sum())
-    right.set(xlabel="z: (measured - expected) std / its standard error", ylabel="",
-              title=f"{failed} of {len(study.parameters)} tensors fail their check", xlim=(-6, 6))
+    right.set(
+        xlabel="z: (measured - expected) std / its standard error",
+        ylabel="",
+        title=f"{failed} of {len(study.parameters)} tensors fail their check",
+        xlim=(-6, 6),
+    )
     return figure
 
 
@@ -87,9 +102,17 @@ def signal_depth(study):
     depth = 2 * stream["layer"].fillna(study.settings["model"]["layers"]) + (stream["probe"] == "mlp_stream")
     stream["depth"] = depth.astype(int)
     names = [f"{part} {layer}" for layer in range(study.settings["model"]["layers"]) for part in ("attention", "MLP")]
-    for ax, direction, what in zip(axes, ("forward", "backward"), ("residual stream", "loss gradient at the residual stream")):
-        study.lines(stream[(stream["direction"] == direction) & stream["finite"]], x="depth", y="rms", ax=ax,
-                    legend="auto" if ax is axes[1] else False, marker="o")
+    for ax, direction, what in zip(
+        axes, ("forward", "backward"), ("residual stream", "loss gradient at the residual stream")
+    ):
+        study.lines(
+            stream[(stream["direction"] == direction) & stream["finite"]],
+            x="depth",
+            y="rms",
+            ax=ax,
+            legend="auto" if ax is axes[1] else False,
+            marker="o",
+        )
         log_axis(ax, "y")
         ax.set(xlabel="where in the network (before sublayer)", ylabel=f"rms of the {what}")
         ax.set_xticks(range(len(names) + 1), [*names, "final norm"])
@@ -100,16 +123,35 @@ def signal_depth(study):
 
 
 def attention(study):
-    figure, (left, right) = panels(study, "Do attention scores start in a range where attention can still be shaped?", 2)
-    for probe, column, ax, what in (("scores", "measured_std", left, "measured"), ("attention_entropy", "mean", right, "entropy"),
-                                    ("attention_peaked", "mean", right, "share of rows with p > 0.99")):
+    figure, (left, right) = panels(
+        study, "Do attention scores start in a range where attention can still be shaped?", 2
+    )
+    for probe, column, ax, what in (
+        ("scores", "measured_std", left, "measured"),
+        ("attention_entropy", "mean", right, "entropy"),
+        ("attention_peaked", "mean", right, "share of rows with p > 0.99"),
+    ):
         rows = study.signals[(study.signals["probe"] == probe) & study.signals["finite"]].copy()
         rows["block"] = rows["layer"].map(lambda layer, what=what: f"{what}, block {layer:.0f}")
-        sns.lineplot(rows, x="std", y=column, hue="block", marker="o", estimator="median", errorbar=RANGE, ax=ax,
-                     palette="flare" if probe == "attention_peaked" else "crest")
+        sns.lineplot(
+            rows,
+            x="std",
+            y=column,
+            hue="block",
+            marker="o",
+            estimator="median",
+            errorbar=RANGE,
+            ax=ax,
+            palette="flare" if probe == "attention_peaked" else "crest",
+        )
     theory = study.signals[(study.signals["probe"] == "scores") & study.signals["expected_rms"].notna()]
-    left.plot(*theory.groupby("std")["expected_rms"].first().reset_index().to_numpy().T, color="black", ls="--",
-              label="predicted, block 0", zorder=0)
+    left.plot(
+        *theory.groupby("std")["expected_rms"].first().reset_index().to_numpy().T,
+        color="black",
+        ls="--",
+        label="predicted, block 0",
+        zorder=0,
+    )
     log_axis(left, "y")
     std_axis(left, study)
     std_axis(right, study)
@@ -123,10 +165,19 @@ def attention(study):
 
 def initial_loss(study):
     figure, ax = panels(study, "Is the initial loss that of a uniform guess?", 1)
-    sns.scatterplot(study.cells, x="std", y="initial_loss_training_corpus", color="#1f78b4", alpha=0.7, ax=ax,
-                    label="training corpus, each cell")
+    sns.scatterplot(
+        study.cells,
+        x="std",
+        y="initial_loss_training_corpus",
+        color="#1f78b4",
+        alpha=0.7,
+        ax=ax,
+        label="training corpus, each cell",
+    )
     predicted = study.cells.groupby("std")["predicted_initial_loss"].first().reset_index()
-    ax.plot(predicted["std"], predicted["predicted_initial_loss"], color="black", ls="--", marker="_", label="predicted")
+    ax.plot(
+        predicted["std"], predicted["predicted_initial_loss"], color="black", ls="--", marker="_", label="predicted"
+    )
     references(ax, study, "ln_vocabulary", "loss_floor")
     std_axis(ax, study)
     log_axis(ax, "y")
@@ -156,13 +207,21 @@ def final_loss(study):
     figure, ax = panels(study, "Where does each cell end, and what became of it?", 1)
     finite = np.isfinite(study.cells["final_loss_validation"])
     present = [name for name in OUTCOMES if name in set(study.cells["outcome"])]
-    sns.scatterplot(study.cells[finite], x="std", y="final_loss_validation", hue="outcome", hue_order=present, palette=OUTCOMES,
-                    alpha=0.8, ax=ax)
+    sns.scatterplot(
+        study.cells[finite],
+        x="std",
+        y="final_loss_validation",
+        hue="outcome",
+        hue_order=present,
+        palette=OUTCOMES,
+        alpha=0.8,
+        ax=ax,
+    )
     references(ax, study, "ln_vocabulary", "baseline_loss", "loss_floor")
     std_axis(ax, study)
     log_axis(ax, "y")
     ax.set(ylabel=f"validation loss after {study.settings['training']['updates']} updates (nats per token)")
-    edge = dict(transform=ax.get_xaxis_transform(), color=OUTCOMES["diverged"], clip_on=False)
+    edge = {"transform": ax.get_xaxis_transform(), "color": OUTCOMES["diverged"], "clip_on": False}
     for std, count in study.cells[~finite].groupby("std").size().items():
         ax.plot([std], [1.0], marker="^", **edge)
         ax.text(std, 1.02, f"{count} not finite", ha="center", fontsize=8, **edge)
@@ -172,14 +231,19 @@ def final_loss(study):
 
 FIGURES = (parameter_std, signal_depth, attention, initial_loss, loss_curves, final_loss)
 
-NAMES = {"ln_vocabulary": ("ln V, a uniform guess", "--"), "baseline_loss": ("unigram entropy, what biases alone reach", "-."),
-         "loss_floor": ("entropy rate of the source, the floor", ":")}
+NAMES = {
+    "ln_vocabulary": ("ln V, a uniform guess", "--"),
+    "baseline_loss": ("unigram entropy, what biases alone reach", "-."),
+    "loss_floor": ("entropy rate of the source, the floor", ":"),
+}
 
 
 def panels(study, question, count):
     sns.set_theme(style="ticks", context="notebook", font_scale=0.85)
     matplotlib.rcParams["svg.hashsalt"] = "initscope"
-    figure, axes = plt.subplots(1, count, figsize=(5.4 * count + 3.0 * (count == 1), 4.6), layout="constrained", squeeze=False)
+    figure, axes = plt.subplots(
+        1, count, figsize=(5.4 * count + 3.0 * (count == 1), 4.6), layout="constrained", squeeze=False
+    )
     figure.suptitle(f"{question}\n", fontsize=12, fontweight="bold")
     figure.supxlabel(study.caption(), fontsize=8, color="0.35")
     return figure, axes[0] if count > 1 else axes[0][0]
@@ -208,7 +272,9 @@ def log_axis(ax, which):
     getattr(ax, f"set_{which}scale")("log")
     low, high = getattr(ax, f"get_{which}lim")()
     axis = getattr(ax, f"{which}axis")
-    axis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1.0,) if high / low > 100 else (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)))
+    axis.set_major_locator(
+        matplotlib.ticker.LogLocator(subs=(1.0,) if high / low > 100 else (1.0, 1.5, 2.0, 3.0, 5.0, 7.0))
+    )
     axis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
     axis.set_minor_locator(matplotlib.ticker.NullLocator())
 
@@ -224,7 +290,7 @@ def std_axis(ax, study):
 def saved(figure):
     """{"svg": bytes, "png": bytes}, equal from run to run: no date, no version, a fixed salt for ids."""
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")      # laid out once, not once a format
+    figure.set_layout_engine("none")  # laid out once, not once a format
     files = {}
     for kind, about in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
         out = io.BytesIO()

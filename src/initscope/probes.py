@@ -7,8 +7,8 @@ from torch.func import vjp
 from initscope.models.transformer import ACTIVATIONS
 from initscope.tables import QUANTILES
 
-PEAKED = 0.99      # an attention row is peaked where its largest probability exceeds this
-FLAT = 0.02        # a unit is saturated where |phi'| is below this; for tanh that is |h| > 0.99
+PEAKED = 0.99  # an attention row is peaked where its largest probability exceeds this
+FLAT = 0.02  # a unit is saturated where |phi'| is below this; for tanh that is |h| > 0.99
 
 
 def moments(values):
@@ -19,8 +19,15 @@ def moments(values):
     x = values.astype(np.float64).ravel()
     with np.errstate(invalid="ignore", over="ignore"):
         lost = int((~np.isfinite(x)).sum())
-        return {"mean": float(x.mean()), "measured_std": float(x.std()), "rms": float(np.sqrt((x * x).mean())),
-                "min": float(x.min()), "max": float(x.max()), "n_nonfinite": lost, "finite": lost == 0}
+        return {
+            "mean": float(x.mean()),
+            "measured_std": float(x.std()),
+            "rms": float(np.sqrt((x * x).mean())),
+            "min": float(x.min()),
+            "max": float(x.max()),
+            "n_nonfinite": lost,
+            "finite": lost == 0,
+        }
 
 
 def quantiles(values):

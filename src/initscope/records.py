@@ -18,29 +18,57 @@ FIGURES = ("parameter_std", "signal_depth", "attention", "initial_loss", "loss_c
 
 @dataclass(frozen=True)
 class Stage:
-    module: str            # the module of the package whose `make` does the work
-    settings: tuple        # the settings that reach its bytes: sections of the setup, or section.key
-    upstream: tuple        # the stages it reads
-    files: dict            # its files -> where results/<study>/ shows them
-    per: str = "cell"      # one artifact per cell, or one per study
-    axes: bool = True      # do the cell's axis values reach its bytes (as columns)?
+    module: str  # the module of the package whose `make` does the work
+    settings: tuple  # the settings that reach its bytes: sections of the setup, or section.key
+    upstream: tuple  # the stages it reads
+    files: dict  # its files -> where results/<study>/ shows them
+    per: str = "cell"  # one artifact per cell, or one per study
+    axes: bool = True  # do the cell's axis values reach its bytes (as columns)?
 
 
 COMPUTE = ("compute.determinism", "compute.device")
 STAGES = {
-    "corpus": Stage("corpus", ("corpus",), (), per="study", axes=False, files={
-        "sequences.safetensors": "corpus/sequences.safetensors", "source.json": "corpus/source.json"}),
-    "init": Stage("init", ("corpus.vocabulary", "model", "init"), (), axes=False, files={
-        "weights.safetensors": "weights/initial/{cell}.safetensors"}),
-    "audit": Stage("audit", ("corpus.vocabulary", "batches", "model", "init", *COMPUTE), ("corpus", "init"), files={
-        "parameters.parquet": "parameters/{cell}.parquet", "signals.parquet": "signals/{cell}.parquet"}),
-    "train": Stage("training", ("corpus.vocabulary", "batches", "model", "init", "training", *COMPUTE),
-                   ("corpus", "init"), files={
-        "curves.parquet": "curves/{cell}.parquet", "weights.safetensors": "weights/final/{cell}.safetensors"}),
-    "summary": Stage("summary", ("outcome",), ("corpus", "init", "audit", "train"), per="study", files={
-        "cells.parquet": "summary/cells.parquet", "metrics.json": "summary/metrics.json"}),
-    "figures": Stage("figures", ("model", "init", "training.updates"), ("corpus", "audit", "train", "summary"), per="study", files={
-        f"{name}.{kind}": f"figures/{name}.{kind}" for name in FIGURES for kind in ("svg", "png")}),
+    "corpus": Stage(
+        "corpus",
+        ("corpus",),
+        (),
+        per="study",
+        axes=False,
+        files={"sequences.safetensors": "corpus/sequences.safetensors", "source.json": "corpus/source.json"},
+    ),
+    "init": Stage(
+        "init",
+        ("corpus.vocabulary", "model", "init"),
+        (),
+        axes=False,
+        files={"weights.safetensors": "weights/initial/{cell}.safetensors"},
+    ),
+    "audit": Stage(
+        "audit",
+        ("corpus.vocabulary", "batches", "model", "init", *COMPUTE),
+        ("corpus", "init"),
+        files={"parameters.parquet": "parameters/{cell}.parquet", "signals.parquet": "signals/{cell}.parquet"},
+    ),
+    "train": Stage(
+        "training",
+        ("corpus.vocabulary", "batches", "model", "init", "training", *COMPUTE),
+        ("corpus", "init"),
+        files={"curves.parquet": "curves/{cell}.parquet", "weights.safetensors": "weights/final/{cell}.safetensors"},
+    ),
+    "summary": Stage(
+        "summary",
+        ("outcome",),
+        ("corpus", "init", "audit", "train"),
+        per="study",
+        files={"cells.parquet": "summary/cells.parquet", "metrics.json": "summary/metrics.json"},
+    ),
+    "figures": Stage(
+        "figures",
+        ("model", "init", "training.updates"),
+        ("corpus", "audit", "train", "summary"),
+        per="study",
+        files={f"{name}.{kind}": f"figures/{name}.{kind}" for name in FIGURES for kind in ("svg", "png")},
+    ),
 }
 
 
@@ -96,7 +124,7 @@ def artifact(name, study, i, made):
 
 
 def settings(setup, keys):
-    """The part of a setup that the keys name: ("init", "compute.device") -> {"init": {...}, "compute": {"device": ...}}."""
+    """The part of a setup that keys name: ("init", "compute.device") -> {"init": {...}, "compute": {"device": ...}}."""
     found, setup = {}, setup.model_dump(mode="json")
     for section, _, key in (name.partition(".") for name in keys):
         found.setdefault(section, {}).update({key: setup[section][key]} if key else setup[section])

@@ -13,9 +13,9 @@ from initscope.streams import stream
 class Distribution:
     """A family of random numbers with mean 0 and std 1, to be scaled."""
 
-    draw: Callable        # (generator, shape) -> float32 array
-    kurtosis: float       # E x^4 / (E x^2)^2: sets the standard error of a sample std
-    shrink: float         # std of what is drawn / declared std (1 unless the tails are cut)
+    draw: Callable  # (generator, shape) -> float32 array
+    kurtosis: float  # E x^4 / (E x^2)^2: sets the standard error of a sample std
+    shrink: float  # std of what is drawn / declared std (1 unless the tails are cut)
 
 
 DISTRIBUTIONS = {
@@ -31,7 +31,7 @@ class Rule:
     """How a scheme draws tensors of some kinds: the distribution, its std as a formula, and that formula in words."""
 
     distribution: str
-    std: Callable         # (tensor, s) -> declared std
+    std: Callable  # (tensor, s) -> declared std
     formula: str
 
 

@@ -8,7 +8,7 @@ from torch.func import vmap
 from initscope.models import transformer
 from initscope.tensors import unpack
 
-CHUNK = 16     # sequences evaluated at once: 36 cells on a whole corpus would take more than 1 GB
+CHUNK = 16  # sequences evaluated at once: 36 cells on a whole corpus would take more than 1 GB
 
 
 def weights(stack, read):
@@ -21,7 +21,9 @@ def sequences(stack, read):
     """The corpus that all cells of a stack share: {"training", "validation"}, int64 (count, context + 1)."""
     spec = next(iter(stack.values()))
     corpus = unpack(read(spec["upstream"]["corpus"], "sequences.safetensors"))
-    return {name: torch.from_numpy(tokens[:, : spec["settings"]["model"]["context"] + 1]) for name, tokens in corpus.items()}
+    return {
+        name: torch.from_numpy(tokens[:, : spec["settings"]["model"]["context"] + 1]) for name, tokens in corpus.items()
+    }
 
 
 def loss(p, sequences, model, taps=None):
@@ -41,7 +43,7 @@ def gradients(weights, sequences, model, taps=None):
     losses, out = vmap(loss, in_dims=(0, None, None, 0))(leaves, sequences, model, taps)
     found = torch.autograd.grad(losses.sum(), [*leaves.values(), *taps.values()])
     out = {key: value.detach() for key, value in out.items()}
-    return losses.detach(), out, dict(zip(leaves, found)), dict(zip(taps, found[len(leaves):]))
+    return losses.detach(), out, dict(zip(leaves, found)), dict(zip(taps, found[len(leaves) :]))
 
 
 @torch.no_grad()

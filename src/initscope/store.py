@@ -46,7 +46,7 @@ def new_folder(key):
     try:
         yield new
         new.chmod(0o755)
-        if not (ROOT / key).exists():      # else another job was first, with the same bytes
+        if not (ROOT / key).exists():  # else another job was first, with the same bytes
             new.rename(ROOT / key)
     finally:
         shutil.rmtree(new, ignore_errors=True)
@@ -67,7 +67,8 @@ def intact(places, verify=False):
     try:
         return found is not None and all(
             os.stat(places[name]).st_size == size and (not verify or sha256(Path(places[name]).read_bytes()) == sha)
-            for name, (size, sha) in found["files"].items())
+            for name, (size, sha) in found["files"].items()
+        )
     except (OSError, KeyError):
         return False
 

@@ -8,8 +8,15 @@ from initscope.spelling import spelled
 from initscope.tables import rows, write_rows
 from initscope.verdicts import diverged_at, outcome, scaled
 
-METRICS = ("initial_loss_training_corpus", "initial_loss_validation", "ln_vocabulary", "predicted_initial_loss", "loss_floor",
-           "final_loss_validation", "final_x")
+METRICS = (
+    "initial_loss_training_corpus",
+    "initial_loss_validation",
+    "ln_vocabulary",
+    "predicted_initial_loss",
+    "loss_floor",
+    "final_loss_validation",
+    "final_x",
+)
 
 
 def make(stack, read):
@@ -17,13 +24,20 @@ def make(stack, read):
         up = spec["upstream"]
         source = json.loads(read(up["corpus"], "source.json"))
         cells = [cell(*keys, source, spec, read) for keys in zip(up["init"], up["audit"], up["train"])]
-        yield digest, {"cells.parquet": write_rows("cells", {axis: values[0] for axis, values in spec["axes"].items()}, cells),
-                       "metrics.json": json.dumps(metrics(cells, list(spec["axes"])), indent=1).encode() + b"\n"}
+        yield (
+            digest,
+            {
+                "cells.parquet": write_rows("cells", {axis: values[0] for axis, values in spec["axes"].items()}, cells),
+                "metrics.json": json.dumps(metrics(cells, list(spec["axes"])), indent=1).encode() + b"\n",
+            },
+        )
 
 
 def cell(init, audit, train, source, spec, read):
     """The row of one cell, from its signal and curve tables."""
-    signals = {(row["probe"], row["direction"]): row for row in rows(read(audit, "signals.parquet")) if row["layer"] is None}
+    signals = {
+        (row["probe"], row["direction"]): row for row in rows(read(audit, "signals.parquet")) if row["layer"] is None
+    }
     curve = rows(read(train, "curves.parquet"))
     first, last = curve[0], curve[-1]
     floor, baseline = source["entropy_rate"], source["unigram_entropy"]
@@ -54,15 +68,17 @@ def cell(init, audit, train, source, spec, read):
 
 
 def metrics(cells, axes):
-    """The numbers of a single cell; of a grid, their median, minimum and maximum over seeds at every other axis value."""
+    """The numbers of a single cell; of a grid, their median, minimum and maximum over seeds at every other point."""
     if len(cells) == 1:
         return {**{name: finite(cells[0][name]) for name in METRICS}, "outcome": cells[0]["outcome"]}
     groups = {}
     for row in cells:
         point = "/".join(f"{axis}~{spelled(row[axis])}" for axis in axes if axis != "seed") or "all"
         groups.setdefault(point, []).append(row)
-    return {point: {**{name: spread([row[name] for row in group]) for name in METRICS}, "outcomes": counts(group)}
-            for point, group in groups.items()}
+    return {
+        point: {**{name: spread([row[name] for row in group]) for name in METRICS}, "outcomes": counts(group)}
+        for point, group in groups.items()
+    }
 
 
 def spread(values):

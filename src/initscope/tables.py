@@ -11,8 +11,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 QUANTILES = {f"q{percent:02d}": percent / 100 for percent in (1, 5, 25, 50, 75, 95, 99)}
-KINDS = ("token_embedding", "position_embedding", "query", "key", "value", "attention_out", "mlp_in", "mlp_out", "head",
-         "norm_scale", "norm_offset", "bias")
+KINDS = (
+    "token_embedding",
+    "position_embedding",
+    "query",
+    "key",
+    "value",
+    "attention_out",
+    "mlp_in",
+    "mlp_out",
+    "head",
+    "norm_scale",
+    "norm_offset",
+    "bias",
+)
 
 
 @dataclass(frozen=True)
@@ -89,9 +101,18 @@ TABLES = {
         real("validation_loss", "mean cross-entropy on the validation sequences; null between recorded updates", NATS),
         real("training_corpus_loss", "mean cross-entropy on all training sequences; first and last update only", NATS),
         real("gradient_norm", "Euclidean norm of the whole gradient; recorded updates only"),
-        *[real(f"gradient_norm_{kind}", f"the same over tensors of kind {kind}; null where the model has none") for kind in KINDS],
-        real("update_ratio", "norm of the change made by this update / norm of the weights before; recorded, from update 1"),
-        real("residual_rms", "rms of the residual stream before the last norm, on the training batch; recorded updates only"),
+        *[
+            real(f"gradient_norm_{kind}", f"the same over tensors of kind {kind}; null where the model has none")
+            for kind in KINDS
+        ],
+        real(
+            "update_ratio",
+            "norm of the change made by this update / norm of the weights before; recorded, from update 1",
+        ),
+        real(
+            "residual_rms",
+            "rms of the residual stream before the last norm, on the training batch; recorded updates only",
+        ),
     ],
     "cells": [
         real("logits_std", "std of the initial logits on the first batch"),
@@ -110,7 +131,11 @@ TABLES = {
         real("first_update_ratio", "norm of the first update / norm of the initial weights"),
         text("outcome", "learned, slow, dead, unstable or diverged"),
         text("evidence", "the numbers behind the outcome"),
-        whole("diverged_at", "first update with a loss or gradient that is not finite; null where there is none", "updates"),
+        whole(
+            "diverged_at",
+            "first update with a loss or gradient that is not finite; null where there is none",
+            "updates",
+        ),
         text("init_digest", "names the initial weights in the store"),
         text("audit_digest", "names the audit in the store"),
         text("train_digest", "names the training in the store"),
@@ -148,7 +173,7 @@ def write_rows(name, axes, rows):
 
 
 def read(data):
-    """Parquet bytes -> Arrow table. Unthreaded: threaded reads from Python objects abort at exit (apache/arrow#34314)."""
+    """Parquet bytes -> Arrow table. (Threaded reads from Python objects may abort at exit: apache/arrow#34314.)"""
     return pq.read_table(io.BytesIO(data), use_threads=False)
 
 

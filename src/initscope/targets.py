@@ -1,12 +1,17 @@
-"""What may be asked for on the command line: everything published, a study, a stage of a study, or any file of results/."""
+"""What may be asked for: everything published, a study, a stage of a study, or any file of results/."""
 
-from initscope.config import nearest
+from initscope.faults import nearest
 from initscope.records import STAGES, upstreams
 from initscope.view import RESULTS
 
 # `snakemake scale_train` makes these stages of the study `scale`; what they need comes along.
-GROUPS = {"corpus": ("corpus",), "init": ("init",), "audit": ("audit",), "train": ("train",),
-          "figures": ("summary", "figures")}
+GROUPS = {
+    "corpus": ("corpus",),
+    "init": ("init",),
+    "audit": ("audit",),
+    "train": ("train",),
+    "figures": ("summary", "figures"),
+}
 
 
 def names(config):

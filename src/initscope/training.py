@@ -25,8 +25,10 @@ def make(stack, read):
     for i, (digest, spec) in enumerate(stack.items()):
         final = {name: value[i].numpy() for name, value in weights.items()}
         about = {**spec["settings"]["init"], "updates": settings["training"]["updates"], "digest": digest}
-        yield digest, {"curves.parquet": write("curves", spec["axes"], curves[i]),
-                       "weights.safetensors": pack(final, **about)}
+        yield (
+            digest,
+            {"curves.parquet": write("curves", spec["axes"], curves[i]), "weights.safetensors": pack(final, **about)},
+        )
 
 
 def train(weights, sequences, kinds, settings):
@@ -46,7 +48,9 @@ def train(weights, sequences, kinds, settings):
             evaluate(found, weights, sequences, model, whole=update in (0, updates))
             scales(found, weights, before, gradients, out["final_stream", None], kinds)
         for curve, row in zip(curves, found):
-            curve.append({**row, "finite": bool(np.isfinite([row["training_loss"], row.get("gradient_norm", 0.0)]).all())})
+            curve.append(
+                {**row, "finite": bool(np.isfinite([row["training_loss"], row.get("gradient_norm", 0.0)]).all())}
+            )
         if update < updates:
             before = {name: value.clone() for name, value in weights.items()} if update + 1 in recorded else None
             adam.update(weights, gradients)
@@ -71,7 +75,9 @@ def evaluate(found, weights, sequences, model, whole):
 def scales(found, weights, before, gradients, stream, kinds):
     """Add gradient norms, the update-to-weight ratio and the rms of the residual stream to every cell's row."""
     for i, row in enumerate(found):
-        by_kind = {kind: [gradients[name][i].numpy() for name in kinds if kinds[name] == kind] for kind in kinds.values()}
+        by_kind = {
+            kind: [gradients[name][i].numpy() for name in kinds if kinds[name] == kind] for kind in kinds.values()
+        }
         row["gradient_norm"] = norm(*(gradient for group in by_kind.values() for gradient in group))
         row |= {f"gradient_norm_{kind}": norm(*group) for kind, group in by_kind.items()}
         row["residual_rms"] = moments(stream[i].numpy())["rms"]
@@ -112,5 +118,11 @@ class Progress:
     def report(self, done):
         if done * 10 // self.updates > (done - 1) * 10 // self.updates:
             rate = done / (time.monotonic() - self.start)
-            LOG.info("%d of %d updates, %d cells, %.0f updates/s, %.0f s left",
-                     done, self.updates, self.cells, rate, (self.updates - done) / rate)
+            LOG.info(
+                "%d of %d updates, %d cells, %.0f updates/s, %.0f s left",
+                done,
+                self.updates,
+                self.cells,
+                rate,
+                (self.updates - done) / rate,
+            )

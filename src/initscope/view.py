@@ -55,7 +55,8 @@ def shown(artifact):
     try:
         pairs = [(ROOT / artifact.digest / name, Path(place)) for name, place in artifact.places.items()]
         return all(kept.stat().st_size == seen.stat().st_size for kept, seen in pairs) and all(
-            kept.read_bytes() == seen.read_bytes() for kept, seen in pairs if kept.name == "record.json")
+            kept.read_bytes() == seen.read_bytes() for kept, seen in pairs if kept.name == "record.json"
+        )
     except OSError:
         return False
 

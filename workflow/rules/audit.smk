@@ -7,9 +7,9 @@ rule audit:
         "logs/audit/{stack}.log",
     benchmark:
         "logs/audit/{stack}.tsv"
-    message:
-        "audit {wildcards.stack}"
     conda:
         "../envs/initscope.yaml"
+    message:
+        "audit {wildcards.stack}"
     script:
         "../scripts/fulfil.py"

@@ -1,99 +1,40 @@
 # Snakemake hears of missing work only. What is there is valid by its digest, whatever its time.
 
-import fcntl
 import os
-import shutil
 import sys
-from pathlib import Path
+from functools import cache
 
 SOURCE = os.path.join(workflow.basedir, "src")
 sys.path.insert(0, SOURCE)
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH")]))
+os.environ.update(
+    PYTHONPATH=os.pathsep.join(filter(None, [SOURCE, os.getenv("PYTHONPATH")]))
+)
 
 from initscope import config as configuration
-from initscope import orders, records, targets, view
+from initscope import orders, targets
+from initscope.run import Run
 
-NAMES, PLAN, DONE, LOCK = {}, [], {}, None
-
-
-def lock():
-    """The kernel drops it when this process dies, however it dies."""
-    Path(".store").mkdir(exist_ok=True)
-    file = open(".store/lock", "a")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return file
-    except BlockingIOError:
-        return None
-
-
-def plan(asked):
-    """What is asked for, what is published and what results/ shows already: the studies that the view must keep right."""
-    present = [
-        name for name in CONFIG.studies if os.path.isdir(f"{view.RESULTS}/{name}")
-    ]
-    return records.plan(
-        CONFIG,
-        dict.fromkeys(
-            [*CONFIG.published, *present, *targets.studies(asked, CONFIG)]
-        ),
-    )
-
-
+OPTIONS = dict(workflow.config_settings.config)  # what --config says
+VERIFY = OPTIONS.pop("verify", False)
+NAMES = {}
 if workflow.is_main_process:  # a job's own process on a cluster only reads its order
-    over = dict(workflow.config_settings.config)
-    verify = over.pop("verify", False)
     CONFIG = configuration.load(
-        *(workflow.overwrite_configfiles or ["config.yaml"]), over=over
+        *(workflow.overwrite_configfiles or ["config.yaml"]), over=OPTIONS
     )
     NAMES = targets.names(CONFIG)
-    asked = list(getattr(workflow.dag_settings, "targets", ())) or ["all"]
-    PLAN = plan(asked)
-    needed = targets.needed(targets.chosen(asked, PLAN, CONFIG), PLAN)
-    LOCK = lock()
-    if LOCK:
-        shutil.rmtree(orders.WORK, ignore_errors=True)
-        if verify:
-            view.verify(PLAN)
-    DONE = orders.write([a for a in view.missing(PLAN) if a.digest in needed])
 
 
-def show():
-    came, left = view.show(PLAN)
-    if came or left:
-        print(
-            f"results/: {came} artifacts came from the store, {left} files left for it",
-            file=sys.stderr,
-        )
-
-
-def begin(seen=[]):
-    """In an input function Snakemake knows whether this is a dry run; when the file is parsed it does not."""
-    if (
-        workflow.is_main_process
-        and workflow.executor_plugin
-        and not workflow.dryrun
-        and not seen
-    ):
-        if not LOCK:
-            raise SystemExit(
-                "Another run is at work in this directory; wait for it to end."
-            )
-        seen.append(show())
+@cache
+def run():
+    """Called by input functions: when the file is parsed, Snakemake knows neither the targets nor if the run is dry."""
+    asked = sorted(workflow.dag_settings.targets) or ["all"]
+    dry = not workflow.executor_plugin or workflow.dryrun
+    return Run(CONFIG, asked, dry, VERIFY)
 
 
 def wanted(target):
-    """The orders that a target waits for; config.yaml, so that there is always an input, which makes no-op runs empty."""
-
-    def done(wildcards):
-        begin()
-        chosen = targets.chosen([target], PLAN, CONFIG)
-        return [
-            "config.yaml",
-            *dict.fromkeys(DONE[a.digest] for a in chosen if a.digest in DONE),
-        ]
-
-    return done
+    """The orders that a target waits for. config.yaml, so that there is always an input, which lets no-op runs end."""
+    return lambda wildcards: ["config.yaml", *run().orders(target)]
 
 
 def order(stage):
@@ -106,10 +47,16 @@ def order(stage):
     return unpack(files)
 
 
+def fulfilled(wildcards):
+    """The order that makes one file of results/, if it is still to be made."""
+    artifact = run().places[f"results/{wildcards.place}"]
+    return [run().done[artifact.digest]] if artifact.digest in run().done else []
+
+
 if workflow.is_main_process:
 
     onsuccess:
-        show()
+        run().show()
 
     onerror:
-        show()
+        run().show()

@@ -7,9 +7,9 @@ rule corpus:
         "logs/corpus/{stack}.log",
     benchmark:
         "logs/corpus/{stack}.tsv"
-    message:
-        "corpus {wildcards.stack}"
     conda:
         "../envs/initscope.yaml"
+    message:
+        "corpus {wildcards.stack}"
     script:
         "../scripts/fulfil.py"

@@ -7,9 +7,9 @@ rule figures:
         "logs/figures/{stack}.log",
     benchmark:
         "logs/figures/{stack}.tsv"
-    message:
-        "figures {wildcards.stack}"
     conda:
         "../envs/initscope.yaml"
+    message:
+        "figures {wildcards.stack}"
     script:
         "../scripts/fulfil.py"

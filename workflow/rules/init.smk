@@ -7,9 +7,9 @@ rule init:
         "logs/init/{stack}.log",
     benchmark:
         "logs/init/{stack}.tsv"
-    message:
-        "init {wildcards.stack}"
     conda:
         "../envs/initscope.yaml"
+    message:
+        "init {wildcards.stack}"
     script:
         "../scripts/fulfil.py"

@@ -1,24 +1,9 @@
 # `snakemake results/scale/curves/seed~7/std~0.1.parquet`: any file of the plan is a target.
 
-PLACES = targets.places(PLAN)
-
-
-def fulfilled(wildcards):
-    begin()
-    artifact = PLACES[f"results/{wildcards.place}"]
-    return [DONE[artifact.digest]] if artifact.digest in DONE else []
-
-
-def stored(wildcards):
-    artifact = PLACES[f"results/{wildcards.place}"]
-    name = next(
-        n for n, place in artifact.places.items() if place == f"results/{wildcards.place}"
-    )
-    return f".store/{artifact.digest}/{name}"
-
 
 localrules:
     result,
+    unknown,
 
 
 rule result:
@@ -26,12 +11,28 @@ rule result:
         fulfilled,
     output:
         "results/{place}",
-    params:
-        stored=stored,
     log:
         "logs/result/{place}.log",
+    conda:
+        "../envs/initscope.yaml"
+    params:
+        stored=lambda wildcards: run().stored(f"results/{wildcards.place}"),
     message:
         "show {output}"
+    script:
+        "../scripts/result.py"
+
+
+# A misspelt target comes here, and is answered in one line by `run`.
+rule unknown:
+    input:
+        lambda wildcards: run().orders(wildcards.target),
+    output:
+        "{target}",
+    log:
+        "logs/unknown/{target}.log",
+    wildcard_constraints:
+        target="[^/.]+",
     conda:
         "../envs/initscope.yaml"
     script:

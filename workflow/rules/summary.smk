@@ -7,9 +7,9 @@ rule summary:
         "logs/summary/{stack}.log",
     benchmark:
         "logs/summary/{stack}.tsv"
-    message:
-        "summary {wildcards.stack}"
     conda:
         "../envs/initscope.yaml"
+    message:
+        "summary {wildcards.stack}"
     script:
         "../scripts/fulfil.py"

@@ -7,9 +7,9 @@ rule train:
         "logs/train/{stack}.log",
     benchmark:
         "logs/train/{stack}.tsv"
-    message:
-        "train {wildcards.stack}"
     conda:
         "../envs/initscope.yaml"
+    message:
+        "train {wildcards.stack}"
     script:
         "../scripts/fulfil.py"

@@ -1,0 +1,48 @@
+"""What is wrong with a setup, in one line that names the key, the value and the mend."""
+
+from difflib import get_close_matches
+
+from initscope.setup import AXES, Setup
+
+
+def explained(error, origin):
+    """The first fault that pydantic found, as one line. (A misspelt key before the one that it leaves out.)"""
+    fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
+    key = ".".join(str(part) for part in fault["loc"])
+    if fault["type"] == "refused":
+        key = ".".join(filter(None, [key, fault["ctx"]["key"]]))
+        return f"{origin(key)}: {fault['ctx']['value']!r}: {fault['ctx']['mend']}"
+    if fault["type"] == "extra_forbidden":
+        return f"{origin(key)} is not a key{nearest(fault['loc'][-1], fields(fault['loc'][:-1]))}"
+    if fault["type"] == "missing":
+        return f"{origin(key)} is missing; add it ({meaning(fault['loc'])})"
+    return f"{origin(key)}: {fault['input']!r}: {fault['msg'].replace('Input should', 'it should')}"
+
+
+def origin(study, over, point, key):
+    """Where in the file the user wrote the value of a setup key: an axis, the study, or the setup."""
+    section, _, name = key.partition(".")
+    name = name.partition(".")[0]
+    if name in point and AXES[name] == section:
+        return f"studies.{study}.axes.{name}"
+    written = over.get(section)
+    if section in over and (not isinstance(written, dict) or name in written):
+        return f"studies.{study}.{key}"
+    return f"setup.{key}"
+
+
+def fields(place):
+    """The keys that may stand at a place of the setup: () -> its sections, ("init",) -> scheme, std, seed."""
+    model = Setup
+    for part in place:
+        model = model.model_fields[part].annotation
+    return model.model_fields
+
+
+def meaning(place):
+    return fields(place[:-1])[place[-1]].description or "a section of the setup"
+
+
+def nearest(name, known):
+    close = get_close_matches(str(name), [str(key) for key in known], n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(str(key) for key in known)}"

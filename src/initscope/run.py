@@ -1,0 +1,64 @@
+"""One call of Snakemake's main process: what was asked for, what of it is missing, its orders, and the view."""
+
+import fcntl
+import os
+import shutil
+import sys
+
+from initscope import orders, records, targets, view
+from initscope.store import ROOT
+
+
+class Run:
+    """Plans once; a real run (not `dry`) also locks the directory and brings results/ up to the plan.
+
+    SystemExit with one line where a target names nothing, the config is wrong, or another run is at work.
+    """
+
+    def __init__(self, config, asked, dry=False, verify=False):
+        self.config, self.dry = config, dry
+        self.plan = records.plan(config, self.studies(asked))
+        self.places = targets.places(self.plan)
+        needed = targets.needed(targets.chosen(asked, self.plan, config), self.plan)
+        self.lock = None if dry else locked()
+        if not dry:
+            shutil.rmtree(orders.WORK, ignore_errors=True)
+        if verify and not dry:
+            view.verify(self.plan)
+        self.done = orders.write([a for a in view.missing(self.plan) if a.digest in needed])
+        self.show()
+
+    def studies(self, asked):
+        """What is asked for, what is published, and what results/ holds already: all that the view must keep right."""
+        present = [name for name in self.config.studies if os.path.isdir(f"{view.RESULTS}/{name}")]
+        return dict.fromkeys([*self.config.published, *present, *targets.studies(asked, self.config)])
+
+    def show(self):
+        """Bring results/ up to the plan, and say what came and what left."""
+        if self.dry:
+            return
+        came, left = view.show(self.plan)
+        if came or left:
+            print(f"results/: {came} artifacts came from the store, {left} files left for it", file=sys.stderr)
+
+    def orders(self, target):
+        """The orders that a target waits for."""
+        waits = targets.chosen([target], self.plan, self.config)
+        return list(dict.fromkeys(self.done[a.digest] for a in waits if a.digest in self.done))
+
+    def stored(self, place):
+        """Where the store holds, or will hold, a file of results/."""
+        artifact = self.places[place]
+        name = next(name for name, path in artifact.places.items() if path == place)
+        return str(ROOT / artifact.digest / name)
+
+
+def locked():
+    """A file descriptor, locked until this process ends, however it ends: no lock is left behind by a kill."""
+    ROOT.mkdir(exist_ok=True)
+    file = os.open(ROOT / "lock", os.O_CREAT | os.O_RDWR)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return file
+    except BlockingIOError:
+        raise SystemExit("Another run is at work in this directory; wait for it to end.") from None
