@@ -62,7 +62,7 @@ def checked(start, values):
     c = x - x.mean()
     z = (x.std() - start.expected_std) / start.standard_error(x.size)
     return {
-        "kurtosis": float((c**4).mean() / (c**2).mean() ** 2),
+        "kurtosis": float((c**4).mean() / (c**2).mean() ** 2) if x.size > 1 else None,
         "largest": float(np.abs(x).max() / start.expected_std),
         "z": float(z),
         "check": bool(abs(z) <= TOLERANCE),
@@ -74,7 +74,8 @@ def measured(stack, weights, sequences):
     settings = next(iter(stack.values()))["settings"]
     model, first = settings["model"], order(settings["batches"], len(sequences["training"]), 1)[0]
     batch = sequences["training"][first]
-    taps = {key: torch.zeros(len(stack), batch[:, :-1].numel(), model["width"]) for key in streams(model)}
+    cells = len(weights["head.weight"])
+    taps = {key: torch.zeros(cells, batch[:, :-1].numel(), model["width"]) for key in streams(model)}
     _, out, gradients, stream_gradients = stacked.gradients(weights, batch, model, taps)
     losses = {
         "loss_batch": stacked.token_losses(weights, batch, model),
@@ -107,7 +108,7 @@ def row(probe, layer, direction, values, expected=None):
         **quantiles(values),
     }
     for column, value in (expected or {}).items():
-        found |= {f"expected_{column}": value, "relative_error": found[column] / value - 1}
+        found |= {f"expected_{column}": value, "relative_error": found[column] / value - 1 if value else None}
     return found
 
 

@@ -26,7 +26,7 @@ def origin(study, over, point, key):
     if name in point and AXES[name] == section:
         return f"studies.{study}.axes.{name}"
     written = over.get(section)
-    if section in over and (not isinstance(written, dict) or name in written):
+    if section in over and (not name or not isinstance(written, dict) or name in written):
         return f"studies.{study}.{key}"
     return f"setup.{key}"
 

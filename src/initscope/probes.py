@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch.func import vjp
 
-from initscope.models.transformer import ACTIVATIONS
+from initscope.models.activations import ACTIVATIONS
 from initscope.tables import QUANTILES
 
 PEAKED = 0.99  # an attention row is peaked where its largest probability exceeds this
@@ -47,10 +47,10 @@ def quantities(out, model):
     for (probe, layer), value in out.items():
         if probe == "scores":
             yield probe, layer, visible(value)
-        elif probe == "attention":
+        elif probe == "attention" and value.shape[-1] > 1:  # a context of one token has nothing to attend to
             yield "attention_entropy", layer, relative_entropy(value)
             yield "attention_peaked", layer, value[..., 1:, :].amax(-1) > PEAKED
-        else:
+        elif probe != "attention":
             yield probe, layer, value
         if probe in ("attention_update", "mlp_update"):
             yield f"{probe}_ratio", layer, row_norms(value) / row_norms(out[probe.replace("update", "stream"), layer])

@@ -18,6 +18,7 @@ Float = Annotated[float, Field(strict=True, allow_inf_nan=False), BeforeValidato
 Positive = Annotated[Float, Field(gt=0)]
 Decay = Annotated[Float, Field(ge=0, lt=1)]
 Count = Annotated[int, Field(strict=True, ge=1)]
+Several = Annotated[int, Field(strict=True, ge=2)]
 Seed = Annotated[int, Field(strict=True, ge=0)]
 
 
@@ -27,9 +28,9 @@ class Section(BaseModel):
 
 class Corpus(Section):
     source: Literal["markov"] = Field(description="order-1 Markov chain, drawn from its seed")
-    vocabulary: Annotated[Count, Field(ge=2)] = Field(description="tokens in the vocabulary")
+    vocabulary: Several = Field(description="tokens in the vocabulary")
     seed: Seed = Field(description="draws the chain and both sets of sequences, each from a stream of its own")
-    length: Annotated[Count, Field(ge=2)] = Field(description="tokens in a sequence; at least model.context + 1")
+    length: Several = Field(description="tokens in a sequence; at least model.context + 1")
     training_sequences: Count = Field(description="sequences to train on")
     validation_sequences: Count = Field(description="sequences held out")
 

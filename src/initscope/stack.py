@@ -12,8 +12,12 @@ CHUNK = 16  # sequences evaluated at once: 36 cells on a whole corpus would take
 
 
 def weights(stack, read):
-    """{tensor name: (cells, *shape)} of the initial weights of a stack."""
+    """{tensor name: (cells, *shape)} of the initial weights of a stack.
+
+    A cell alone is given a twin: a product of one matrix goes to another kernel than those of several, with other bits.
+    """
     cells = [unpack(read(spec["upstream"]["init"], "weights.safetensors")) for spec in stack.values()]
+    cells = cells * 2 if len(cells) == 1 else cells
     return {name: torch.from_numpy(np.stack([cell[name] for cell in cells])) for name in cells[0]}
 
 
@@ -53,5 +57,6 @@ def token_losses(p, sequences, model):
     found = []
     for part in sequences.split(CHUNK):
         z, target = logits(p, part[:, :-1]).double(), part[:, 1:].flatten()
-        found.append(z.logsumexp(-1) - z[:, torch.arange(len(target)), target])
+        # row by row: see activations.whole for why not log and exp of the whole tensor
+        found.append(-z.log_softmax(-1)[:, torch.arange(len(target)), target])
     return torch.cat(found, dim=1).numpy()

@@ -5,9 +5,9 @@ import math
 import torch
 import torch.nn.functional as F
 
-EPS = 1e-5
+from initscope.models.activations import ACTIVATIONS
 
-ACTIVATIONS = {"gelu": F.gelu, "relu": F.relu, "tanh": torch.tanh}
+EPS = 1e-5
 
 
 def forward(p, tokens, model, taps=None):

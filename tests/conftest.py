@@ -1,0 +1,11 @@
+from hypothesis import settings
+
+from initscope import compute
+
+# As a job does, before torch is first imported; one thread, so that tests side by side do not fight for the cores.
+compute.before_torch("portable")
+compute.settle("portable")
+
+# Seeded, and without a deadline: the first example of a test pays for imports.
+settings.register_profile("initscope", derandomize=True, deadline=None, max_examples=50)
+settings.load_profile("initscope")

@@ -1,0 +1,76 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from eager import loaded
+from helpers import Memory, study
+
+from initscope.batches import order
+from initscope.tensors import unpack
+from initscope.training import marks
+
+
+@pytest.fixture(scope="module")
+def made():
+    return Memory(study(training={"updates": 12}), ["corpus", "init", "audit", "train"])
+
+
+def test_it_agrees_with_an_ordinary_eager_loop(made):
+    """torch.nn modules and torch.optim.Adam, the same batches: losses within 1e-5."""
+    spec = next(a.spec for a in made.plan if a.stage == "train")
+    corpus = unpack(made.bytes("corpus")["cell"]["sequences.safetensors"])["training"]
+    batches = torch.from_numpy(corpus[order(spec["settings"]["batches"], len(corpus), 13)])
+    network = loaded(spec["settings"]["model"], 8, made.weights("init"))
+    adam = torch.optim.Adam(network.parameters(), lr=0.003, betas=(0.9, 0.999), eps=1e-8)
+    losses = []
+    for batch in batches:
+        loss = torch.nn.functional.cross_entropy(network(batch[:, :-1]).flatten(0, 1), batch[:, 1:].flatten())
+        losses.append(loss.item())
+        adam.zero_grad()
+        loss.backward()
+        if len(losses) <= 12:
+            adam.step()
+    ours = [row["training_loss"] for row in made.rows("train", "curves.parquet")]
+    assert ours == pytest.approx(losses, abs=1e-5)
+    # a key bias has no gradient (softmax does not see it): Adam blows its rounding noise up, in both
+    for name, value in ((n, v) for n, v in network.state_dict().items() if not n.endswith("key.bias")):
+        ours = name.replace("norm.weight", "norm.scale").replace("norm.bias", "norm.offset")
+        assert np.allclose(made.weights("train")[ours], value.numpy(), atol=1e-4), name
+
+
+def test_marks():
+    assert sorted(marks(200)) == [0, 1, 2, 5, 10, 20, 50, 100, 200]
+    assert sorted(marks(137)) == [0, 1, 2, 5, 10, 20, 50, 100, 137]
+    assert marks(1) == {0, 1}
+
+
+def test_rows_before_the_first_and_after_the_last_update(made):
+    rows = made.rows("train", "curves.parquet")
+    assert [row["update"] for row in rows] == list(range(13))
+    assert [row["update"] for row in rows if row["recorded"]] == sorted(marks(12))
+    assert [row["update"] for row in rows if row["training_corpus_loss"] is not None] == [0, 12]
+    for row in rows:
+        assert (row["validation_loss"] is not None) == row["recorded"] == (row["gradient_norm"] is not None)
+        assert (row["update_ratio"] is not None) == (row["recorded"] and row["update"] > 0)
+
+
+def test_row_zero_is_before_any_update(made):
+    """B3 of the public cases: a 'step 0' that is evaluated after the first update is no starting point."""
+    first = made.rows("train", "curves.parquet")[0]
+    audit = {
+        row["probe"]: row["mean"] for row in made.rows("audit", "signals.parquet") if row["direction"] == "forward"
+    }
+    assert first["validation_loss"] == audit["loss_validation"]
+    assert first["training_corpus_loss"] == audit["loss_training_corpus"]
+    assert first["training_loss"] == pytest.approx(audit["loss_batch"], rel=1e-6)
+
+
+def test_gradient_norms_by_kind_add_up(made):
+    first = made.rows("train", "curves.parquet")[0]
+    kinds = [value for name, value in first.items() if name.startswith("gradient_norm_") and value is not None]
+    assert math.sqrt(sum(value**2 for value in kinds)) == pytest.approx(first["gradient_norm"], rel=1e-12)
+
+
+def test_the_final_weights_are_those_of_the_last_row(made):
+    assert not np.array_equal(made.weights("train")["head.weight"], made.weights("init")["head.weight"])
