@@ -3,7 +3,7 @@
 from importlib import import_module
 from pathlib import Path
 
-from initscope import config, tables
+from initscope import config, orders, tables
 from initscope.records import STAGES, of_study
 from initscope.tensors import unpack
 
@@ -30,11 +30,10 @@ class Memory:
 
     def __init__(self, study, stages=tuple(STAGES), stack=None):
         self.plan, self.files = of_study(study), {}
-        for stage in stages:
-            artifacts = [a for a in self.plan if a.stage == stage]
-            size = stack or len(artifacts)
-            for i in range(0, len(artifacts), size):
-                self.make(stage, artifacts[i : i + size])
+        for stage, group in orders.stacks([a for a in self.plan if a.stage in stages]):
+            size = stack or len(group)
+            for i in range(0, len(group), size):
+                self.make(stage, group[i : i + size])
 
     def make(self, stage, artifacts):
         module = import_module(f"initscope.{STAGES[stage].module}")

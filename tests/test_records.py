@@ -1,0 +1,135 @@
+"""Specs and digests: what makes an artifact another one, and what does not."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+from helpers import PUBLISHED, study
+
+from initscope import records
+
+
+def plan(**over):
+    return records.of_study(study({"seed": [7, 8], "std": [0.1, 1.0]}, **over))
+
+
+def changed(one, other):
+    """The stages whose digests differ between two plans of the same cells."""
+    return {a.stage for a, b in zip(one, other) if a.digest != b.digest}
+
+
+@pytest.mark.parametrize(
+    ("over", "stages"),
+    [
+        ({"training": {"learning_rate": 0.01}}, {"train", "summary", "figures"}),
+        ({"outcome": {"learned_below": 0.2}}, {"summary", "figures"}),
+        ({"batches": {"seed": 14}}, {"audit", "train", "summary", "figures"}),
+        ({"corpus": {"seed": 12}}, {"corpus", "audit", "train", "summary", "figures"}),
+        ({"model": {"norm": "rmsnorm"}}, {"init", "audit", "train", "summary", "figures"}),
+        ({"compute": {"determinism": "native"}}, {"audit", "train", "summary", "figures"}),
+        ({"compute": {"stack": 1}}, set()),
+    ],
+)
+def test_a_setting_changes_the_stages_that_it_reaches(over, stages):
+    assert changed(plan(), plan(**over)) == stages
+
+
+def test_studies_share_what_is_equal():
+    made = records.plan(PUBLISHED, ["frozen", "scale"])
+    frozen = {a.stage: a.digest for a in made if a.cell.study == "frozen"}
+    scale = {a.digest for a in made if a.cell.study == "scale"}
+    assert {stage for stage in frozen if frozen[stage] in scale} == {"corpus", "init"}
+
+
+def test_the_studys_name_is_not_in_the_specs():
+    assert all("test" not in records.canonical({k: v for k, v in a.spec.items() if k != "upstream"}) for a in plan())
+
+
+def test_axes_are_in_the_specs_of_tables_only():
+    axes = {a.stage: a.spec["axes"] for a in plan()}
+    assert axes["corpus"] == axes["init"] == {}
+    assert axes["audit"] == axes["train"] == {"seed": 8, "std": 1.0}
+    assert axes["summary"] == {"seed": [7, 8], "std": [0.1, 1.0]}
+
+
+def test_digests_do_not_depend_on_the_hash_seed():
+    # C3 of the public cases: params in set or hash order rerun finished jobs
+    program = (
+        "from initscope import config, records;"
+        "print([a.digest for a in records.plan(config.load('config.yaml'), ['frozen', 'scale'])])"
+    )
+    run = [sys.executable, "-c", program]
+    found = {
+        subprocess.run(
+            run, capture_output=True, text=True, check=True, env={"PYTHONPATH": "src", "PYTHONHASHSEED": seed}
+        ).stdout
+        for seed in "123"
+    }
+    assert len(found) == 1
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A copy of the package whose modules may be edited; the digests are taken from it."""
+    copy = tmp_path / "initscope"
+    shutil.copytree(records.PACKAGE, copy)
+    monkeypatch.setattr(records, "PACKAGE", copy)
+    records.code.cache_clear()
+    yield copy
+    records.code.cache_clear()
+
+
+def edit(package, module, change):
+    before = {name: records.code(stage.module)["code"] for name, stage in records.STAGES.items()}
+    path = package / module
+    path.write_text(change(path.read_text()))
+    records.code.cache_clear()
+    return {name for name, stage in records.STAGES.items() if records.code(stage.module)["code"] != before[name]}
+
+
+@pytest.mark.parametrize("module", ["training.py", "streams.py", "tables.py", "models/transformer.py"])
+def test_comments_docstrings_and_formatting_are_no_change(package, module):
+    noise = lambda text: f'"""Another docstring."""\n\n\n# a comment\n{text}\n\n# the end\n'
+    assert edit(package, module, noise) == set()
+
+
+@pytest.mark.parametrize(
+    ("module", "stages"),
+    [
+        ("training.py", {"train"}),
+        ("audit.py", {"audit"}),
+        ("theory.py", {"audit"}),
+        ("verdicts.py", {"summary"}),
+        ("schemes.py", {"init", "audit"}),
+        ("batches.py", {"audit", "train"}),
+        ("models/transformer.py", {"audit", "train"}),
+        ("models/layout.py", {"init", "audit", "train"}),
+        ("compute.py", {"audit", "train"}),
+        ("streams.py", {"corpus", "init", "audit", "train"}),
+        ("tensors.py", {"corpus", "init", "audit", "train"}),
+        ("tables.py", {"audit", "train", "summary", "figures"}),
+        ("spelling.py", {"summary", "figures"}),
+        ("figures.py", {"figures"}),
+        ("store.py", set()),
+        ("view.py", set()),
+        ("orders.py", set()),
+        ("config.py", set()),
+        ("records.py", set()),
+    ],
+)
+def test_an_edit_is_a_change_of_the_stages_that_import_the_module(package, module, stages):
+    assert edit(package, module, lambda text: text + "\nEDITED = 1\n") == stages
+
+
+def test_the_libraries_that_decide_bytes():
+    libraries = {name: set(records.code(stage.module)["libraries"]) for name, stage in records.STAGES.items()}
+    assert libraries["init"] == libraries["corpus"] == {"numpy", "safetensors"}
+    assert libraries["audit"] == libraries["train"] == {"numpy", "safetensors", "pyarrow", "torch"}
+    assert "torch" not in libraries["summary"] | libraries["figures"]
+    assert {"matplotlib", "seaborn"} <= libraries["figures"]
+
+
+def test_nan_never_reaches_a_spec():
+    with pytest.raises(ValueError):
+        records.canonical({"std": float("nan")})

@@ -1,0 +1,198 @@
+"""Store, view and orders on a disk, with artifacts that cost nothing."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from helpers import study
+
+from initscope import orders, records, store, view
+
+RECORD = "results/test/weights/initial/seed~7/std~0.1"
+
+
+@pytest.fixture
+def plan(tmp_path, monkeypatch):
+    """The initial weights of four cells, planned in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return init_only([0.1, 1.0])
+
+
+def init_only(stds):
+    return [a for a in records.of_study(study({"seed": [7, 8], "std": stds})) if a.stage == "init"]
+
+
+def make(stack, read):
+    for key, spec in stack.items():
+        yield key, {"weights.safetensors": f"weights of {spec['settings']['init']}".encode()}
+
+
+def complete(plan):
+    store.complete({a.digest: a.spec for a in view.missing(plan)}, make)
+
+
+def shown():
+    return {path: Path(path).read_bytes() for path in view.files("results")}
+
+
+def test_artifacts_are_stored_whole_and_shown(plan):
+    complete(plan)
+    assert view.show(plan) == (4, 0)
+    assert Path("results/test/weights/initial/seed~7/std~0.1.safetensors").read_bytes().startswith(b"weights of")
+    assert Path("results/test/weights/initial/seed~7/_std~0.1.json").exists()
+    assert view.show(plan) == (0, 0)
+    assert view.missing(plan) == []
+
+
+def test_stored_files_are_read_only(plan):
+    complete(plan)
+    assert {p.stat().st_mode & 0o777 for p in (store.ROOT / plan[0].digest).iterdir()} == {0o444}
+
+
+def test_a_kill_in_the_middle_leaves_nothing(plan):
+    def dies(stack, read):
+        yield from list(make(stack, read))[:2]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store.complete({a.digest: a.spec for a in plan}, dies)
+    assert len(store.held()) == 2 and len(view.missing(plan)) == 2
+    with pytest.raises(ZeroDivisionError), store.new_folder("0" * 32) as new:
+        (new / "half").write_text("half")
+        raise ZeroDivisionError
+    assert "0" * 32 not in store.held() and not list(store.ROOT.glob("tmp-*"))
+
+
+def test_two_jobs_for_one_artifact_cannot_mix(plan):
+    complete(plan)
+    before = store.read(plan[0].digest, "weights.safetensors")
+    store.put(plan[0].spec, {"weights.safetensors": b"from the second job"})
+    assert store.read(plan[0].digest, "weights.safetensors") == before
+
+
+def test_a_deleted_file_comes_back(plan):
+    complete(plan)
+    view.show(plan)
+    before = shown()
+    os.remove(f"{RECORD}.safetensors")
+    assert view.show(plan) == (1, 0)
+    assert shown() == before
+
+
+def flip(path):
+    path.chmod(0o644)
+    path.write_bytes(path.read_bytes()[::-1])
+
+
+def inside(artifact):
+    return store.ROOT / artifact.digest / "weights.safetensors"
+
+
+@pytest.mark.parametrize(("shown_too", "made_again"), [(False, 0), (True, 1)])
+def test_flipped_bytes_are_found_by_verify(plan, shown_too, made_again):
+    """A damaged copy gives way to the sound one; where both are damaged, the artifact is made again."""
+    complete(plan)
+    view.show(plan)
+    before = shown()
+    flip(inside(plan[0]))
+    flip(Path("results/test/weights/initial/seed~8/std~1.0.safetensors"))
+    if shown_too:
+        flip(Path(f"{RECORD}.safetensors"))
+    view.verify(plan)
+    assert len(view.missing(plan)) == made_again
+    complete(plan)
+    view.show(plan)
+    assert shown() == before
+    assert inside(plan[0]).read_bytes() == before[f"{RECORD}.safetensors"]
+
+
+UNKNOWN = b'{"spec": {"stage": "other"}, "files": {"x": [1, "y"]}}'
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", UNKNOWN])
+def test_a_damaged_record_counts_as_none(plan, content):
+    complete(plan)
+    view.show(plan)
+    before = shown()
+    shutil.rmtree(store.ROOT)
+    record = Path("results/test/weights/initial/seed~7/_std~0.1.json")
+    record.write_bytes(content)
+    assert len(view.missing(plan)) == 1
+    complete(plan)
+    view.show(plan)
+    assert shown() == before
+
+
+def test_results_without_a_store_are_adopted(plan):
+    """A clone after `dvc pull`."""
+    complete(plan)
+    view.show(plan)
+    shutil.rmtree(store.ROOT)
+    for path in view.files("results"):
+        os.utime(path, (0, hash(path) % 10**9))  # times say nothing
+    assert view.missing(plan) == []
+    assert view.show(plan) == (0, 0)
+
+
+def test_truncated_results_are_not_adopted(plan):
+    complete(plan)
+    view.show(plan)
+    shutil.rmtree(store.ROOT)
+    path = Path(f"{RECORD}.safetensors")
+    path.write_bytes(path.read_bytes()[:-1])
+    assert len(view.missing(plan)) == 1
+
+
+def test_what_the_config_no_longer_names_leaves_and_returns(plan):
+    complete(plan)
+    view.show(plan)
+    before = shown()
+    assert view.show(init_only([0.1])) == (0, 4)  # two cells, a file and a record each
+    assert not list(Path("results").rglob("std~1.0*"))
+    assert view.missing(plan) == []
+    view.show(plan)
+    assert shown() == before
+
+
+def test_what_a_user_put_into_results_is_set_aside_not_deleted(plan):
+    complete(plan)
+    view.show(plan)
+    Path("results/test/notes.txt").write_text("mine")
+    assert view.show(plan) == (0, 1)
+    assert (store.ROOT / "aside/results/test/notes.txt").read_text() == "mine"
+
+
+def test_orders_hold_what_is_missing_once(plan):
+    done = orders.write(plan + plan)
+    assert set(done) == {a.digest for a in plan}
+    (path,) = Path("work").rglob("*.json")
+    assert [records.digest(spec) for spec in orders.read(path)["specs"]] == [a.digest for a in plan]
+    assert set(done.values()) == {str(path.with_suffix(".done"))}
+
+
+def test_stacks_are_even_and_of_one_shape(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cells = study({"norm": ["none", "layernorm"], "seed": [1, 2, 3, 4, 5]}, compute={"stack": 3})
+    stacks = list(orders.stacks(records.of_study(cells)))
+    train = [[a.cell.axes for a in stack] for stage, stack in stacks if stage == "train"]
+    assert sorted(len(stack) for stack in train) == [2, 2, 3, 3]
+    assert all(len({axes["norm"] for axes in stack}) == 1 for stack in train)
+    order = [stage for stage, _ in stacks]
+    assert order == sorted(order, key=list(records.STAGES).index)
+
+
+def test_an_order_waits_for_those_that_make_its_upstream(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plan = records.of_study(study({"seed": [1, 2]}))
+    done = orders.write(plan)
+    train = next(a for a in plan if a.stage == "train")
+    after = orders.read(Path(done[train.digest]).with_suffix(".json"))["after"]
+    assert after == sorted({done[a.digest] for a in plan if a.stage in ("corpus", "init")})
+
+
+def test_fulfilling_a_fulfilled_order_imports_nothing(plan, monkeypatch):
+    complete(plan)
+    path = Path(next(iter(orders.write(plan).values()))).with_suffix(".json")
+    monkeypatch.setattr(orders, "import_module", lambda name: pytest.fail(f"{name} was imported"))
+    orders.fulfil(path)
