@@ -27,7 +27,8 @@ def settle(determinism):
     import torch
 
     portable = torch.backends.cpu.get_cpu_capability() == "AVX2" and os.environ.get("MKL_CBWR") == "COMPATIBLE"
-    if determinism == "portable" and not portable:
-        raise SystemExit("compute.determinism: portable: torch was imported before initscope; import initscope first.")
+    if portable != (determinism == "portable"):
+        mend = "import initscope before torch, in a process of its own"
+        raise SystemExit(f"compute.determinism: {determinism}: torch was imported in the other mode; {mend}.")
     torch.backends.mkldnn.enabled = determinism == "native"
     torch.set_num_threads(1)
