@@ -70,7 +70,7 @@ def relative_entropy(attention):
     """H / ln t of every attention row over t >= 2 positions: 1 where attention is uniform, 0 where it takes one."""
     p = attention[..., 1:, :].double()
     possible = torch.arange(2, p.shape[-1] + 1, dtype=torch.float64).log()
-    return -(p * p.clamp_min(torch.finfo(p.dtype).tiny).log()).sum(-1) / possible
+    return (0.0 - (p * p.clamp_min(torch.finfo(p.dtype).tiny).log()).sum(-1)) / possible
 
 
 def row_norms(x):

@@ -1,0 +1,54 @@
+"""What the documents say is what the code does."""
+
+import re
+
+import pytest
+from helpers import PUBLISHED, REPOSITORY
+
+from initscope.reference import reference
+from initscope.setup import Setup
+
+TEXTS = ["README.md", "config.yaml", *(str(p.relative_to(REPOSITORY)) for p in (REPOSITORY / "docs").glob("*.md"))]
+
+
+def text(name):
+    return (REPOSITORY / name).read_text()
+
+
+def test_the_reference_is_up_to_date():
+    assert text("docs/reference.md") == reference(), "run `make docs`"
+
+
+def test_the_reference_has_every_key_and_scheme():
+    for name, section in Setup.model_fields.items():
+        assert f"### `{name}`" in reference()
+        assert all(f"| `{key}` |" in reference() for key in section.annotation.model_fields)
+
+
+CODE = [str(p.relative_to(REPOSITORY)) for p in (REPOSITORY / "src").rglob("*.py")]
+PRAISE = r"\b(best|optimal|ideal|perfect)\b[^.\n]{0,40}\b(std|scale|standard deviation|initiali[sz]ation)\b"
+
+
+@pytest.mark.parametrize("name", TEXTS + CODE)
+def test_no_std_is_praised(name):
+    """The source: 'Do not describe one successful standard deviation as universally optimal.'"""
+    found = text(name).lower()
+    turned = r"\b(std|standard deviation)\b[^.\n]{0,20}\bis (the )?(best|optimal|ideal|perfect)\b"
+    assert not re.search(PRAISE, found) and not re.search(turned, found)
+
+
+def test_the_configs_comments_name_the_sources_settings():
+    source = {line.split(":")[0].strip() for line in text("config.yaml").splitlines() if re.search(r"# source\b", line)}
+    assert source == {"vocabulary", "norm", "dropout", "scheme", "std", "seed"}
+
+
+def test_ci_runs_what_the_readme_tells_users():
+    for command in ("make run", "make test"):
+        assert command in text("README.md") and f"\n{command}\n" in text(".ci/run")
+
+
+def test_the_readme_names_only_targets_that_exist():
+    stages = {"audit", "corpus", "init", "train", "figures"}
+    for target in re.findall(r"snakemake --cores \S+ (\w+)\s", text("README.md")):
+        study, _, stage = target.partition("_")
+        assert study in {*PUBLISHED.studies, "norms"} and stage in {"", *stages}
