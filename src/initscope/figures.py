@@ -40,7 +40,9 @@ class Study:
             found["std"] = self.settings["init"]["std"]
         found["std (label)"] = found["std"].map(spelled)
         others = [axis for axis in self.axes if axis not in ("seed", "std")]
-        found["variant"] = found[others].astype(str).agg(", ".join, axis=1) if others else ""
+        found["variant"] = [
+            ", ".join(f"{axis} {spelled(row[axis])}" for axis in others) for row in found[others].to_dict("records")
+        ]
         return found
 
     @property
@@ -48,28 +50,26 @@ class Study:
         """The stds as they are spelled, in the order of their values."""
         return [spelled(value) for value in sorted(self.cells["std"].unique())]
 
+    @property
+    def style(self):
+        """The column that tells points apart where the study varies more than seed and std."""
+        return "variant" if self.cells["variant"].nunique() > 1 else None
+
     def lines(self, data, **how):
         """A line per std (colour) and variant (dashes): median over seeds, and a band that holds every seed."""
-        many = data["variant"].nunique() > 1
-        return sns.lineplot(
-            data,
-            hue="std (label)",
-            hue_order=self.labels,
-            palette="viridis",
-            estimator="median",
-            errorbar=RANGE,
-            style="variant" if many else None,
-            **how,
-        )
+        colour = {"hue": "std (label)", "hue_order": self.labels, "palette": "viridis"}
+        return sns.lineplot(data, **colour, estimator="median", errorbar=RANGE, style=self.style, **how)
 
     def caption(self):
+        """The setup in one line; what the study varies is only named."""
         seeds = len(self.axes.get("seed", [0]))
-        model, init = self.settings["model"], self.settings["init"]
-        network = (
-            f"{model['kind']}, {model['layers']} layers, width {model['width']}, {model['norm']}, {model['activation']}"
+        model, updates = self.settings["model"], self.settings["training"]["updates"]
+        fixed = [f"{key} {model[key]}" for key in ("layers", "width", "norm", "activation") if key not in self.axes]
+        varied = [f"varied: {', '.join(self.axes)}"] if self.axes else []
+        scheme = f"scheme {self.settings['init']['scheme']}"
+        return "; ".join(
+            [model["kind"], *fixed, scheme, f"{updates} updates", f"{seeds} seed{'s' * (seeds > 1)}", *varied]
         )
-        updates = self.settings["training"]["updates"]
-        return f"{network}; scheme {init['scheme']}; {updates} updates; {seeds} seed{'s' * (seeds > 1)}"
 
 
 def parameter_std(study):
@@ -91,7 +91,7 @@ def parameter_std(study):
         xlabel="z: (measured - expected) std / its standard error",
         ylabel="",
         title=f"{failed} of {len(study.parameters)} tensors fail their check",
-        xlim=(-6, 6),
+        xlim=np.array([-1.1, 1.1]) * max(5.5, np.abs(drawn["z"]).max()),
     )
     return figure
 
@@ -99,9 +99,8 @@ def parameter_std(study):
 def signal_depth(study):
     figure, axes = panels(study, "How do the signal and its gradient change through depth before the first update?", 2)
     stream = study.signals[study.signals["probe"].isin(["attention_stream", "mlp_stream", "final_stream"])].copy()
-    depth = 2 * stream["layer"].fillna(study.settings["model"]["layers"]) + (stream["probe"] == "mlp_stream")
-    stream["depth"] = depth.astype(int)
-    names = [f"{part} {layer}" for layer in range(study.settings["model"]["layers"]) for part in ("attention", "MLP")]
+    layers = stream["layers"] if "layers" in study.axes else study.settings["model"]["layers"]
+    stream["depth"] = (2 * stream["layer"].fillna(layers) + (stream["probe"] == "mlp_stream")).astype(int)
     for ax, direction, what in zip(
         axes, ("forward", "backward"), ("residual stream", "loss gradient at the residual stream")
     ):
@@ -114,12 +113,17 @@ def signal_depth(study):
             marker="o",
         )
         log_axis(ax, "y")
-        ax.set(xlabel="where in the network (before sublayer)", ylabel=f"rms of the {what}")
-        ax.set_xticks(range(len(names) + 1), [*names, "final norm"])
+        ax.set(xlabel="depth: sublayers passed", ylabel=f"rms of the {what}")
+        if stream["depth"].max() <= 8 and "layers" not in study.axes:
+            ax.set_xticks(range(stream["depth"].max() + 1), sublayers(stream["depth"].max() // 2))
+            ax.set_xlabel("where in the network: before this sublayer")
     beside(axes[1], "std of the weights")
-    lost = stream[~stream["finite"]]
-    noted(axes[0], len(lost), "values that are not finite are not drawn")
+    noted(axes[0], int((~stream["finite"]).sum()), "values are not finite and not drawn")
     return figure
+
+
+def sublayers(layers):
+    return [*(f"{part} {layer}" for layer in range(layers) for part in ("attention", "MLP")), "final norm"]
 
 
 def attention(study):
@@ -138,13 +142,16 @@ def attention(study):
             x="std",
             y=column,
             hue="block",
+            style=study.style,
             marker="o",
             estimator="median",
             errorbar=RANGE,
             ax=ax,
             palette="flare" if probe == "attention_peaked" else "crest",
         )
-    theory = study.signals[(study.signals["probe"] == "scores") & study.signals["expected_rms"].notna()]
+    scores = study.signals[study.signals["probe"] == "scores"]
+    noted(left, int((~scores["finite"]).sum()), "values are not finite and not drawn")
+    theory = scores[scores["expected_rms"].notna()]
     left.plot(
         *theory.groupby("std")["expected_rms"].first().reset_index().to_numpy().T,
         color="black",
@@ -169,11 +176,13 @@ def initial_loss(study):
         study.cells,
         x="std",
         y="initial_loss_training_corpus",
+        style=study.style,
         color="#1f78b4",
         alpha=0.7,
         ax=ax,
-        label="training corpus, each cell",
+        **({} if study.style else {"label": "training corpus, each cell"}),
     )
+    lost = int((~np.isfinite(study.cells["initial_loss_training_corpus"])).sum())
     predicted = study.cells.groupby("std")["predicted_initial_loss"].first().reset_index()
     ax.plot(
         predicted["std"], predicted["predicted_initial_loss"], color="black", ls="--", marker="_", label="predicted"
@@ -182,7 +191,8 @@ def initial_loss(study):
     std_axis(ax, study)
     log_axis(ax, "y")
     ax.set(ylabel="loss before the first update (nats per token)")
-    ax.legend(fontsize=8)
+    noted(ax, lost, "cells are not finite and not drawn")
+    ax.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0.0, 0.93) if lost else None)
     return figure
 
 
@@ -212,6 +222,7 @@ def final_loss(study):
         x="std",
         y="final_loss_validation",
         hue="outcome",
+        style=study.style,
         hue_order=present,
         palette=OUTCOMES,
         alpha=0.8,
