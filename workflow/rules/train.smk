@@ -7,6 +7,7 @@ rule train:
         "logs/train/{stack}.log",
     benchmark:
         "logs/train/{stack}.tsv"
+    priority: 1  # the longest jobs first, so that no core waits for them at the end
     conda:
         "../envs/initscope.yaml"
     message:
