@@ -18,7 +18,7 @@ rule all:
 
 
 for target in NAMES:
-    if target != "all":
+    if target not in ("all", "report"):
 
         rule:
             name:

@@ -1,5 +1,6 @@
 """Store, view and orders on a disk, with artifacts that cost nothing."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -107,7 +108,7 @@ def test_flipped_bytes_are_found_by_verify(plan, shown_too, made_again):
     assert inside(plan[0]).read_bytes() == before[f"{RECORD}.safetensors"]
 
 
-UNKNOWN = b'{"spec": {"stage": "other"}, "files": {"x": [1, "y"]}}'
+UNKNOWN = b'{"format": 1, "spec": {"stage": "other"}, "files": {"x": [1, "y"]}}'
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", UNKNOWN])
@@ -122,6 +123,26 @@ def test_a_damaged_record_counts_as_none(plan, content):
     complete(plan)
     view.show(plan)
     assert shown() == before
+
+
+def test_a_record_of_a_newer_version_is_refused_in_one_line(plan):
+    complete(plan)
+    view.show(plan)
+    shutil.rmtree(store.ROOT)
+    record = Path("results/test/weights/initial/seed~7/_std~0.1.json")
+    newer = json.loads(record.read_bytes()) | {"format": 2, "spec": "of another kind"}
+    record.write_text(json.dumps(newer))
+    before = shown()
+    with pytest.raises(SystemExit, match=r"_std~0.1.json: written by a newer initscope \(format 2\)"):
+        view.missing(plan)
+    assert shown() == before
+
+
+def test_damage_in_the_store_is_reported_not_read(plan):
+    complete(plan)
+    flip(inside(plan[0]))
+    with pytest.raises(SystemExit, match="damaged; `snakemake"):
+        store.read(plan[0].digest, "weights.safetensors")
 
 
 def test_results_without_a_store_are_adopted(plan):

@@ -55,7 +55,7 @@ def test_a_study_without_a_std_axis_is_grouped_by_its_others():
         for norm in ("none", "layernorm")
     ]
     assert list(metrics(rows, ["seed", "norm"])) == ["norm~none", "norm~layernorm"]
-    assert list(metrics(rows[:2], ["seed"])) == ["all"]
+    assert list(metrics(rows[:2], ["seed"])) == ["cell"]
 
 
 def test_spread():

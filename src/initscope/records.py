@@ -60,7 +60,11 @@ STAGES = {
         ("outcome",),
         ("corpus", "init", "audit", "train"),
         per="study",
-        files={"cells.parquet": "summary/cells.parquet", "metrics.json": "summary/metrics.json"},
+        files={
+            "cells.parquet": "summary/cells.parquet",
+            "loss_curves.csv": "summary/loss_curves.csv",
+            "metrics.json": "summary/metrics.json",
+        },
     ),
     "figures": Stage(
         "figures",

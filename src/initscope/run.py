@@ -5,8 +5,8 @@ import os
 import shutil
 import sys
 
-from initscope import orders, records, targets, view
-from initscope.store import ROOT
+from initscope import orders, records, targets, view, why
+from initscope.store import ROOT, in_one_line
 
 
 class Run:
@@ -20,12 +20,20 @@ class Run:
         self.plan = records.plan(config, self.studies(asked))
         self.places = targets.places(self.plan)
         needed = targets.needed(targets.chosen(asked, self.plan, config), self.plan)
-        self.lock = None if dry else locked()
-        if not dry:
+        with in_one_line():
+            self.begin(needed, verify)
+
+    def begin(self, needed, verify):
+        """Write the orders for what is needed and missing; in a real run after the view is right."""
+        self.lock = None if self.dry else locked()
+        if not self.dry:
             shutil.rmtree(orders.WORK, ignore_errors=True)
-        if verify and not dry:
+        if verify and not self.dry:
             view.verify(self.plan)
-        self.done = orders.write([a for a in view.missing(self.plan) if a.digest in needed])
+        missing = view.missing(self.plan)
+        for line in why.stale(missing):
+            print(line, file=sys.stderr)
+        self.done = orders.write([a for a in missing if a.digest in needed])
         self.show()
 
     def studies(self, asked):
@@ -37,7 +45,8 @@ class Run:
         """Bring results/ up to the plan, and say what came and what left."""
         if self.dry:
             return
-        came, left = view.show(self.plan)
+        with in_one_line():
+            came, left = view.show(self.plan)
         if came or left:
             print(f"results/: {came} artifacts came from the store, {left} files left for it", file=sys.stderr)
 

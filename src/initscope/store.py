@@ -11,6 +11,7 @@ from pathlib import Path
 from initscope.records import canonical, digest
 
 ROOT = Path(".store")
+FORMAT = 1  # of the records; a later initscope that writes others counts on
 
 
 def held():
@@ -19,8 +20,11 @@ def held():
 
 
 def read(key, name):
-    """The bytes of one file of an artifact."""
-    return (ROOT / key / name).read_bytes()
+    """The bytes of one file of an artifact. SystemExit with one line where they are not those that were stored."""
+    data, found = (ROOT / key / name).read_bytes(), record(ROOT / key / "record.json")
+    if found is None or [len(data), sha256(data)] != found["files"].get(name):
+        raise SystemExit(f"{ROOT / key / name}: damaged; `snakemake --cores all --config verify=1` makes it again")
+    return data
 
 
 def complete(stack, make):
@@ -31,7 +35,11 @@ def complete(stack, make):
 
 def put(spec, files):
     """Take the files ({name: bytes}) of a finished artifact in, with a record of their sizes and hashes."""
-    record = {"spec": spec, "files": {name: [len(data), sha256(data)] for name, data in files.items()}}
+    record = {
+        "format": FORMAT,
+        "spec": spec,
+        "files": {name: [len(data), sha256(data)] for name, data in files.items()},
+    }
     with new_folder(digest(spec)) as new:
         for name, data in {**files, "record.json": canonical(record).encode() + b"\n"}.items():
             (new / name).write_bytes(data)
@@ -53,12 +61,17 @@ def new_folder(key):
 
 
 def record(path):
-    """The record at a path; None where there is none that can be read."""
+    """The record at a path; None where there is none that can be read. SystemExit for one of a newer initscope."""
     try:
         found = json.loads(Path(path).read_bytes())
-        return found if found["spec"]["stage"] and found["files"] else None
+        newer = found["format"] > FORMAT
+        if not newer and not (found["spec"]["stage"] and found["files"]):
+            return None
     except (OSError, ValueError, TypeError, KeyError):
         return None
+    if newer:
+        raise SystemExit(f"{path}: written by a newer initscope (format {found['format']}); update, or move it away")
+    return found
 
 
 def intact(places, verify=False):
@@ -73,6 +86,19 @@ def intact(places, verify=False):
         return False
 
 
+def size():
+    """(artifacts, bytes) that the store holds, set-aside files included."""
+    found = [Path(folder) / name for folder, _, names in os.walk(ROOT) for name in names]
+    return len(held()), sum(path.stat().st_size for path in found)
+
+
+def empty():
+    """Remove everything but the lock. What results/ shows is taken in again by the next run."""
+    for path in ROOT.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+
+
 def sha256(data):
     return hashlib.sha256(data).hexdigest()
 
@@ -81,5 +107,18 @@ def copy(source, target):
     """A copy that appears whole."""
     os.makedirs(os.path.dirname(target), exist_ok=True)
     new = f"{target}.{os.getpid()}.tmp"
-    shutil.copyfile(source, new)
-    os.replace(new, target)
+    try:
+        shutil.copyfile(source, new)
+        os.replace(new, target)
+    finally:
+        Path(new).unlink(missing_ok=True)
+
+
+@contextmanager
+def in_one_line():
+    """A disk that is full, a folder that may not be written, a file where a folder belongs: SystemExit, one line."""
+    try:
+        yield
+    except OSError as error:
+        named = f"{error.filename}: " if error.filename else ""
+        raise SystemExit(f"{named}{error.strerror}. Nothing is lost; mend that and run again.") from None

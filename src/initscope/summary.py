@@ -1,5 +1,7 @@
 """Stage `summary`: one row per cell, and a few numbers for DVC and for people."""
 
+import csv
+import io
 import json
 import math
 from statistics import median
@@ -21,24 +23,31 @@ METRICS = (
 
 def make(stack, read):
     for digest, spec in stack.items():
-        up = spec["upstream"]
+        up, axes = spec["upstream"], list(spec["axes"])
         source = json.loads(read(up["corpus"], "source.json"))
-        cells = [cell(*keys, source, spec, read) for keys in zip(up["init"], up["audit"], up["train"])]
+        curves = [rows(read(key, "curves.parquet")) for key in up["train"]]
+        signals = [signal_rows(read(key, "signals.parquet")) for key in up["audit"]]
+        keys = zip(up["init"], up["audit"], up["train"])
+        names = [dict(zip(("init_digest", "audit_digest", "train_digest"), found)) for found in keys]
+        cells = [{**cell(*tables, source, spec), **named} for *tables, named in zip(curves, signals, names)]
+        types = {axis: values[0] for axis, values in spec["axes"].items()}
         yield (
             digest,
             {
-                "cells.parquet": write_rows("cells", {axis: values[0] for axis, values in spec["axes"].items()}, cells),
-                "metrics.json": json.dumps(metrics(cells, list(spec["axes"])), indent=1).encode() + b"\n",
+                "cells.parquet": write_rows("cells", types, cells),
+                "loss_curves.csv": loss_curves(curves, axes).encode(),
+                "metrics.json": json.dumps(metrics(cells, axes), indent=1).encode() + b"\n",
             },
         )
 
 
-def cell(init, audit, train, source, spec, read):
+def signal_rows(data):
+    """{(probe, direction): row}, of the rows outside the blocks."""
+    return {(row["probe"], row["direction"]): row for row in rows(data) if row["layer"] is None}
+
+
+def cell(curve, signals, source, spec):
     """The row of one cell, from its signal and curve tables."""
-    signals = {
-        (row["probe"], row["direction"]): row for row in rows(read(audit, "signals.parquet")) if row["layer"] is None
-    }
-    curve = rows(read(train, "curves.parquet"))
     first, last = curve[0], curve[-1]
     floor, baseline = source["entropy_rate"], source["unigram_entropy"]
     verdict, evidence = outcome(curve, floor, baseline, spec["settings"]["outcome"])
@@ -61,9 +70,6 @@ def cell(init, audit, train, source, spec, read):
         "outcome": verdict,
         "evidence": evidence,
         "diverged_at": diverged_at(curve),
-        "init_digest": init,
-        "audit_digest": audit,
-        "train_digest": train,
     }
 
 
@@ -73,12 +79,31 @@ def metrics(cells, axes):
         return {**{name: finite(cells[0][name]) for name in METRICS}, "outcome": cells[0]["outcome"]}
     groups = {}
     for row in cells:
-        point = "/".join(f"{axis}~{spelled(row[axis])}" for axis in axes if axis != "seed") or "all"
-        groups.setdefault(point, []).append(row)
+        groups.setdefault(point(row, axes), []).append(row)
     return {
-        point: {**{name: spread([row[name] for row in group]) for name in METRICS}, "outcomes": counts(group)}
-        for point, group in groups.items()
+        name: {**{metric: spread([row[metric] for row in group]) for metric in METRICS}, "outcomes": counts(group)}
+        for name, group in groups.items()
     }
+
+
+def point(row, axes):
+    """Where in the grid a row stands, whatever its seed: `std~0.1`; `cell` where the study varies nothing else."""
+    return "/".join(f"{axis}~{spelled(row[axis])}" for axis in axes if axis != "seed") or "cell"
+
+
+def loss_curves(curves, axes):
+    """CSV that DVC plots: a column per point of the grid, median validation loss over seeds; empty: not finite."""
+    found = {}
+    for row in (row for curve in curves for row in curve if row["recorded"]):
+        found.setdefault(row["update"], {}).setdefault(point(row, axes), []).append(row["validation_loss"])
+    out = io.StringIO()
+    lines = [
+        {"update": update, **{p: spread(losses)["median"] for p, losses in at.items()}} for update, at in found.items()
+    ]
+    writer = csv.DictWriter(out, list(lines[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return out.getvalue()
 
 
 def spread(values):

@@ -15,8 +15,9 @@ GROUPS = {
 
 
 def names(config):
-    """{target: {study: stages}}: `all`, every study, and every stage of every study."""
-    found = {"all": {study: tuple(STAGES) for study in config.published}}
+    """{target: {study: stages}}: `all`, `report`, every study, and every stage of every study."""
+    published = {"all": tuple(STAGES), "report": GROUPS["figures"]}
+    found = {target: dict.fromkeys(config.published, stages) for target, stages in published.items()}
     for study in config.studies:
         for target, stages in {study: tuple(STAGES), **{f"{study}_{group}": GROUPS[group] for group in GROUPS}}.items():
             if target in found:

@@ -12,16 +12,17 @@ os.environ.update(
 
 from initscope import config as configuration
 from initscope import orders, targets
+from initscope.records import FIGURES
 from initscope.run import Run
 
 OPTIONS = dict(workflow.config_settings.config)  # what --config says
 VERIFY = OPTIONS.pop("verify", False)
-NAMES = {}
+NAMES, PUBLISHED = {}, []
 if workflow.is_main_process:  # a job's own process on a cluster only reads its order
     CONFIG = configuration.load(
         *(workflow.overwrite_configfiles or ["config.yaml"]), over=OPTIONS
     )
-    NAMES = targets.names(CONFIG)
+    NAMES, PUBLISHED = targets.names(CONFIG), CONFIG.published
 
 
 @cache

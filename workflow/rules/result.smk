@@ -3,7 +3,11 @@
 
 localrules:
     result,
+    figure,
     unknown,
+
+
+ruleorder: figure > result
 
 
 rule result:
@@ -21,6 +25,35 @@ rule result:
         "show {output}"
     script:
         "../scripts/result.py"
+
+
+# The same for a figure, marked for `snakemake --report report.html report`.
+rule figure:
+    input:
+        fulfilled,
+    output:
+        report("results/{place}", caption="../report/figure.rst", category="figures"),
+    log:
+        "logs/result/{place}.log",
+    wildcard_constraints:
+        place=r".+/figures/\w+\.svg",
+    conda:
+        "../envs/initscope.yaml"
+    params:
+        stored=lambda wildcards: run().stored(f"results/{wildcards.place}"),
+    message:
+        "show {output}"
+    script:
+        "../scripts/result.py"
+
+
+rule report:
+    input:
+        [
+            f"results/{study}/figures/{name}.svg"
+            for study in PUBLISHED
+            for name in FIGURES
+        ],
 
 
 # A misspelt target comes here, and is answered in one line by `run`.
