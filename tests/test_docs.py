@@ -4,6 +4,7 @@ import re
 
 import pytest
 from helpers import PUBLISHED, REPOSITORY
+from ruamel.yaml import YAML
 
 from initscope.reference import reference
 from initscope.setup import Setup
@@ -52,3 +53,11 @@ def test_the_readme_names_only_targets_that_exist():
     for target in re.findall(r"snakemake --cores \S+ (\w+)\s", text("README.md")):
         study, _, stage = target.partition("_")
         assert study in {*PUBLISHED.studies, "norms"} and stage in {"", *stages}
+
+
+def test_dvc_plots_name_the_columns_of_the_published_studies():
+    stages = YAML(typ="safe").load(REPOSITORY / "dvc.yaml")
+    plots = {name: plot for entry in stages["plots"] if isinstance(entry, dict) for name, plot in entry.items()}
+    for study in PUBLISHED.published:
+        (columns,) = plots[study]["y"].values()
+        assert columns == [f"std~{std!r}" for std in PUBLISHED.study(study).axes.get("std", [])] or columns == ["cell"]

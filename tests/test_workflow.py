@@ -1,6 +1,7 @@
 """The whole of a small study through Snakemake itself, in a folder of its own."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -186,3 +187,11 @@ def test_the_house_is_tidy(command):
     tool = str(Path(sys.executable).parent / command[0])
     done = subprocess.run([tool, *command[1:]], cwd=REPOSITORY, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_rulegraph_is_the_picture_in_the_docs(tmp_path):
+    code, said = snakemake(clone(tmp_path), "--rulegraph", "mermaid-js")
+    names = dict(re.findall(r"(id\d+)\[(\w+)\]", said))
+    drawn = {(names[a], names[b]) for a, b in re.findall(r"(id\d+) --> (id\d+)", said)}
+    picture = (REPOSITORY / "docs/design.md").read_text().split("```mermaid")[1].split("```")[0]
+    assert code == 0 and drawn == set(re.findall(r"(\w+) --> (\w+)", picture))
