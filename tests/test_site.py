@@ -76,6 +76,21 @@ def test_8_a_job_that_fails_after_some_cells_keeps_them(finished, tmp_path):
     assert site.results == finished.results
 
 
+FAILS_ONCE = """        if i == 2 and not os.path.exists("failed"):
+            open("failed", "w").close()
+            raise OSError("injected")
+"""
+
+
+def test_8_a_retry_goes_on_where_the_job_failed(finished, tmp_path):
+    site = sites.new(tmp_path / "site")
+    site.edit("src/initscope/training.py", "        about = ", f"{FAILS_ONCE}        about = ")
+    site.edit("src/initscope/training.py", "import logging\n", "import logging\nimport os\n")
+    site.snakemake("--retries", "1")
+    assert "injected" in site.said and site.jobs["train"] == 1
+    assert site.results.keys() == finished.results.keys()
+
+
 # An ordinary user cannot write what is read-only; root can, unless it gives up that capability.
 ORDINARY = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", "--"] if os.getuid() == 0 else []
 

@@ -24,6 +24,11 @@ class Cell:
     setup: Setup
 
     @cached_property
+    def settings(self):
+        """The setup as plain values, section by section."""
+        return self.setup.model_dump(mode="json")
+
+    @cached_property
     def path(self):
         return "/".join(f"{axis}~{spelled(value)}" for axis, value in self.axes.items()) or "cell"
 
@@ -51,7 +56,8 @@ class Config:
         over = dict(self.studies[name] or {})
         axes = self.axes(name, over.pop("axes", {}))
         points = [dict(zip(axes, values)) for values in product(*axes.values())]
-        cells = [self.cell(name, over, point) for point in points]
+        raw = merged(self.setup, over)
+        cells = [self.cell(name, raw, over, point) for point in points]
         typed = {axis: list(dict.fromkeys(cell.axes[axis] for cell in cells)) for axis in axes}
         for axis, values in axes.items():
             if len(typed[axis]) < len(values):
@@ -69,10 +75,10 @@ class Config:
                 self.fail(f"studies.{study}.axes.{axis}", values, "give a list of at least one value")
         return axes
 
-    def cell(self, study, over, point):
+    def cell(self, study, raw, over, point):
         """The cell at one point of the grid. SystemExit's line names a wrong key where the user wrote it."""
         try:
-            setup = Setup.model_validate(merged(merged(self.setup, over), at(point)))
+            setup = Setup.model_validate(merged(raw, at(point)))
         except ValidationError as error:
             where = partial(origin, study, over, point)
             raise SystemExit(f"{self.source}: {explained(error, where)}") from None
@@ -127,11 +133,11 @@ def read_yaml(path):
 
 def merged(base, over):
     """`base` with the keys of `over` laid over it, section by section."""
-    both = {**base, **over}
-    return {
-        key: merged(base[key], value) if isinstance(base.get(key), dict) and isinstance(value, dict) else value
-        for key, value in both.items()
-    }
+    both = dict(base)
+    for key, value in over.items():
+        nested = isinstance(base.get(key), dict) and isinstance(value, dict)
+        both[key] = merged(base[key], value) if nested else value
+    return both
 
 
 def at(point):

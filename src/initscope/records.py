@@ -119,7 +119,7 @@ def artifact(name, study, i, made):
     axes = cell.axes if stage.per == "cell" else study.axes
     spec = {
         "stage": name,
-        "settings": settings(cell.setup, stage.settings),
+        "settings": settings(cell, stage.settings),
         "axes": axes if stage.axes else {},
         "upstream": {up: upstream(stage, up, i, made) for up in stage.upstream},
         **code(stage.module),
@@ -127,11 +127,12 @@ def artifact(name, study, i, made):
     return Artifact(name, cell, spec)
 
 
-def settings(setup, keys):
+def settings(cell, keys):
     """The part of a setup that keys name: ("init", "compute.device") -> {"init": {...}, "compute": {"device": ...}}."""
-    found, setup = {}, setup.model_dump(mode="json")
+    found = {}
     for section, _, key in (name.partition(".") for name in keys):
-        found.setdefault(section, {}).update({key: setup[section][key]} if key else setup[section])
+        whole = cell.settings[section]
+        found.setdefault(section, {}).update({key: whole[key]} if key else whole)
     return found
 
 
@@ -148,8 +149,11 @@ def upstreams(spec):
         yield from [keys] if isinstance(keys, str) else keys
 
 
+CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 def canonical(value):
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return CANONICAL.encode(value)
 
 
 def digest(spec):

@@ -17,8 +17,6 @@ LOG = logging.getLogger(__name__)
 
 
 def make(stack, read):
-    if not stack:
-        return
     settings = next(iter(stack.values()))["settings"]
     kinds = {t.name: t.kind for t in tensors(settings["model"], settings["corpus"]["vocabulary"])}
     weights, curves = train(stacked.weights(stack, read), stacked.sequences(stack, read), kinds, settings)
