@@ -64,7 +64,9 @@ def test_8_a_job_that_fails_after_some_cells_keeps_them(finished, tmp_path):
     training = site.folder / "src/initscope/training.py"
     good = training.read_text()
     training.write_text(
-        good.replace("        about = ", "        if i == 2:\n            raise OSError('injected')\n        about = ")
+        good.replace(
+            "        about = ", "        if i == 2:\n            raise RuntimeError('injected')\n        about = "
+        )
     )
     assert site.snakemake(ok=False) != 0 and "injected" in site.said
     lost = list((site.folder / ".store").glob("tmp-*"))
@@ -78,7 +80,7 @@ def test_8_a_job_that_fails_after_some_cells_keeps_them(finished, tmp_path):
 
 FAILS_ONCE = """        if i == 2 and not os.path.exists("failed"):
             open("failed", "w").close()
-            raise OSError("injected")
+            raise RuntimeError("injected")
 """
 
 

@@ -121,4 +121,4 @@ def in_one_line():
         yield
     except OSError as error:
         named = f"{error.filename}: " if error.filename else ""
-        raise SystemExit(f"{named}{error.strerror}. Nothing is lost; mend that and run again.") from None
+        raise SystemExit(f"{named}{error.strerror or error}. Nothing is lost; mend that and run again.") from None
