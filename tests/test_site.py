@@ -144,12 +144,12 @@ def test_10_a_second_run_says_so_in_one_line(site):
 
 def test_experiments(site):
     """`dvc exp run -S` with a small float, the queue, `exp show`, `exp apply`, `metrics diff` and `plots diff`."""
-    site("dvc", "exp", "run", "--set-param", "setup.training.learning_rate=1e-06", "--name", "tiny")
+    site("dvc", "exp", "run", "--set-param", "config.yaml:setup.training.learning_rate=1e-06", "--name", "tiny")
     assert site.jobs == RETRAINED
     site("dvc", "metrics", "diff", "--json", "HEAD")
     assert "final_loss_validation" in site.said
     site("dvc", "plots", "diff", "HEAD", "--json")
-    assert "loss_curves.csv" in site.said
+    assert '"revisions": ["workspace", "HEAD"]' in site.said
     for rate in (0.01, 0.02):
         site(
             "dvc",
@@ -157,7 +157,7 @@ def test_experiments(site):
             "run",
             "--queue",
             "--set-param",
-            f"setup.training.learning_rate={rate}",
+            f"config.yaml:setup.training.learning_rate={rate}",
             "--name",
             f"rate{int(rate * 100)}",
         )
