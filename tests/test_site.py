@@ -15,16 +15,6 @@ from sites import OTHER_RATE, RATE, RETRAINED
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    return sites.finished(tmp_path_factory.mktemp("site") / "main")
-
-
-@pytest.fixture
-def site(finished, tmp_path):
-    return finished.copy(tmp_path / "site")
-
-
 @pytest.mark.parametrize("how", ["snakemake", "dvc"])
 @pytest.mark.parametrize("group", [False, True])
 def test_8_a_kill_costs_no_finished_artifact(finished, tmp_path, how, group):

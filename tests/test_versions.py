@@ -12,16 +12,6 @@ from sites import OTHER_RATE, RATE, RETRAINED
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    return sites.finished(tmp_path_factory.mktemp("site") / "main")
-
-
-@pytest.fixture
-def site(finished, tmp_path):
-    return finished.copy(tmp_path / "site")
-
-
 def scatter_times(site):
     for path in (site.folder / "results").rglob("*"):
         moment = random.Random(str(path)).randrange(10**9)
