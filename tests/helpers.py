@@ -3,7 +3,7 @@
 from importlib import import_module
 from pathlib import Path
 
-from initscope import config, orders, tables
+from initscope import config, orders, records, tables
 from initscope.records import STAGES, of_study
 from initscope.tensors import unpack
 
@@ -19,10 +19,24 @@ SMALL = {
 }
 
 
-def study(axes=None, small=True, **over):
+SMALL_MLP = {
+    "corpus": {"source": "digits", "seed": 11, "training_examples": 40, "validation_examples": 24},
+    "model": {"kind": "mlp", "layers": 3, "width": 8, "activation": "relu", "norm": "none", "residual": False},
+    "training": {"optimizer": "sgd", "learning_rate": 0.1},
+}
+
+
+def study(axes=None, small=True, base=SMALL, **over):
     """A study of the published setup, made SMALL: `axes` as in config.yaml, `over` section by section."""
-    sections = config.merged(SMALL if small else {}, over)
-    return config.Config("test", PUBLISHED.setup, {"test": {**sections, "axes": axes or {}}}, ["test"]).study("test")
+    of_study = {key: over.pop(key) for key in ("stages", "figures") if key in over}
+    sections = config.merged(base if small else {}, over)
+    studies = {"test": {**sections, **of_study, "axes": axes or {}}}
+    return config.Config("test", PUBLISHED.setup, studies, ["test"]).study("test")
+
+
+def mlp(axes=None, **over):
+    """A study of a small plain network on the digits."""
+    return study(axes, base=config.merged(SMALL, SMALL_MLP), **over)
 
 
 class Memory:
@@ -30,14 +44,15 @@ class Memory:
 
     def __init__(self, study, stages=tuple(STAGES), stack=None):
         self.plan, self.files = of_study(study), {}
-        for stage, group in orders.stacks([a for a in self.plan if a.stage in stages]):
+        for _, group in orders.jobs([a for a in self.plan if a.stage in stages]):
             size = stack or len(group)
             for i in range(0, len(group), size):
-                self.make(stage, group[i : i + size])
+                self.make(group[i : i + size])
 
-    def make(self, stage, artifacts):
-        module = import_module(f"initscope.{STAGES[stage].module}")
-        self.files |= dict(module.make({a.digest: a.spec for a in artifacts}, self.read))
+    def make(self, artifacts):
+        for specs in orders.stacks({a.digest: a.spec for a in artifacts}):
+            module = import_module(f"initscope.{records.module(next(iter(specs.values())))}")
+            self.files |= dict(module.make(specs, self.read))
 
     def read(self, key, name):
         return self.files[key][name]

@@ -36,7 +36,7 @@ def both(made, request):
 def eagerly(made, std):
     """{(probe, layer, direction): values} of the first batch."""
     spec = next(a.spec for a in made.plan if a.stage == "audit")
-    corpus = unpack(made.bytes("corpus")["std~0.001"]["sequences.safetensors"])
+    corpus = unpack(made.bytes("corpus")["std~0.001"]["examples.safetensors"])
     sequences = torch.from_numpy(corpus["training"][order(spec["settings"]["batches"], 1024, 1)[0]])
     network = loaded(spec["settings"]["model"], 8, made.weights("init", f"std~{std!r}"))
     found, keep = {}, []

@@ -66,7 +66,7 @@ FAULTS = [
     ("norm: layernorm", "norm: layer_norm", ["setup.model.norm", "'layer_norm'", "'layernorm'"]),
     ("vocabulary: 8", "vocabulary: 1", ["setup.corpus.vocabulary", "1", "greater than or equal to 2"]),
     ("context: 16", "context: 17", ["setup.model.context", "17", "at most 16"]),
-    ("size: 16 ", "size: 2000 ", ["setup.batches.size", "2000", "1024 training sequences"]),
+    ("size: 16 ", "size: 2000 ", ["setup.batches.size", "2000", "1024 training examples"]),
     (STDS, "std: []", ["studies.scale.axes.std", "[]", "at least one value"]),
     (STDS, "std: 0.1", ["studies.scale.axes.std", "0.1", "list"]),
     (STDS, "std: [0.1, 1.0, 1e-1]", ["studies.scale.axes.std", "twice"]),

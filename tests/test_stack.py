@@ -1,7 +1,7 @@
 """A cell has the same bits alone, in any stack, and beside cells that overflow."""
 
 import pytest
-from helpers import Memory, study
+from helpers import Memory, mlp, study
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,32 +16,59 @@ def same(one, other):
                 assert theirs[cell][name] == data, (stage, cell, name)
 
 
-@pytest.mark.parametrize("norm", ["layernorm", "rmsnorm", "none"])
-@pytest.mark.parametrize("activation", ["gelu", "relu", "tanh"])
-def test_stack_size_changes_no_byte(norm, activation):
-    cells = study({"std": [0.1, 1.0, 1e12], "seed": [7, 8]}, model={"norm": norm, "activation": activation})
+@pytest.mark.parametrize("norm", ["layernorm", "rmsnorm", "none", "batchnorm"])
+@pytest.mark.parametrize("activation", ["gelu", "relu", "silu"])
+@pytest.mark.parametrize("small", [study, mlp])
+def test_stack_size_changes_no_byte(small, norm, activation):
+    cells = small({"std": [0.1, 1.0, 1e12], "seed": [7, 8]}, model={"norm": norm, "activation": activation})
     together = Memory(cells, STAGES)
     same(Memory(cells, STAGES, stack=1), together)
     same(Memory(cells, STAGES, stack=4), together)
 
 
+ACTIVATIONS = ("identity", "relu", "leaky_relu", "elu", "gelu", "silu", "tanh", "sigmoid")
+NORMS = ("none", "layernorm", "rmsnorm", "batchnorm")
+
+
 def drawn(data):
     """A random small study, and a stack size below its number of cells."""
     draw = lambda name, *values: data.draw(st.sampled_from(values), label=name)
+    kind = draw("kind", "transformer", "mlp")
+    shared = {
+        "kind": kind,
+        "layers": draw("layers", 2, 3, 4),
+        "activation": draw("activation", *ACTIVATIONS),
+        "norm": draw("norm", *NORMS),
+    }
+    axes = {"seed": list(range(draw("seeds", 1, 3, 9))), "std": draw("stds", [0.1], [0.02, 1e15])}
+    axes |= draw("axes", {}, {"learning_rate": [0.1, 0.001]}, {"optimizer": ["adam", "sgd"]})
+    over = {
+        "batches": {"size": draw("batch", 2, 3, 8)},
+        "training": {"updates": 3, "momentum": draw("momentum", 0.0, 0.9)},
+    }
+    over |= transformer(draw, shared) if kind == "transformer" else plain(draw, shared)
+    return study(axes, **over), draw("stack", 1, 2, 5)
+
+
+def transformer(draw, shared):
     heads = draw("heads", 1, 2, 3)
     model = {
-        "layers": draw("layers", 1, 2, 3),
         "width": heads * draw("head width", 1, 3, 4, 5),
         "heads": heads,
         "mlp_width": draw("mlp_width", 1, 7, 13, 16),
         "context": draw("context", 1, 5, 16),
-        "norm": draw("norm", "layernorm", "rmsnorm", "none"),
-        "activation": draw("activation", "gelu", "relu", "tanh"),
+        "norm_position": draw("norm_position", "pre", "post"),
+        "gated": draw("gated", False, True),
+        "tied_head": draw("tied_head", False, True),
     }
-    axes = {"seed": list(range(draw("seeds", 1, 3, 9))), "std": draw("stds", [0.1], [0.02, 1e15])}
-    corpus = {"length": 17, "vocabulary": draw("vocabulary", 2, 5, 8)}
-    batches = {"size": draw("batch", 1, 3, 8)}
-    return study(axes, model=model, corpus=corpus, batches=batches, training={"updates": 3}), draw("stack", 1, 2, 5)
+    return {"model": {**shared, **model}, "corpus": {"length": 17, "vocabulary": draw("vocabulary", 2, 5, 8)}}
+
+
+def plain(draw, shared):
+    gaussian = {"source": "gaussian", "variance": 2.0, "features": draw("features", 1, 5, 16), "vocabulary": 3}
+    corpus = {**draw("corpus", {"source": "digits"}, gaussian), "training_examples": 30, "validation_examples": 17}
+    model = {"width": draw("width", 1, 7, 16, 33), "residual": draw("residual", False, True)}
+    return {"model": {**shared, **model}, "corpus": {**corpus, "seed": 3}}
 
 
 @settings(max_examples=8)

@@ -192,15 +192,24 @@ def test_orders_hold_what_is_missing_once(plan):
     assert set(done.values()) == {str(path.with_suffix(".done"))}
 
 
-def test_stacks_are_even_and_of_one_shape(tmp_path, monkeypatch):
+def test_jobs_are_even_and_their_stacks_of_one_shape(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    cells = study({"norm": ["none", "layernorm"], "seed": [1, 2, 3, 4, 5]}, compute={"stack": 3})
-    stacks = list(orders.stacks(records.of_study(cells)))
-    train = [[a.cell.axes for a in stack] for stage, stack in stacks if stage == "train"]
-    assert sorted(len(stack) for stack in train) == [2, 2, 3, 3]
-    assert all(len({axes["norm"] for axes in stack}) == 1 for stack in train)
-    order = [stage for stage, _ in stacks]
+    cells = study({"norm": ["none", "layernorm"], "seed": [1, 2, 3, 4, 5]}, compute={"stack": 4})
+    jobs = list(orders.jobs(records.of_study(cells)))
+    train = [job for stage, job in jobs if stage == "train"]
+    assert [len(job) for job in train] == [3, 3, 4]
+    for job in train:
+        stacks = orders.stacks({a.digest: a.spec for a in job})
+        assert sum(len(stack) for stack in stacks) == len(job)
+        assert all(len({spec["settings"]["model"]["norm"] for spec in stack.values()}) == 1 for stack in stacks)
+    order = [stage for stage, _ in jobs]
     assert order == sorted(order, key=list(records.STAGES).index)
+
+
+def test_optimizers_and_learning_rates_share_a_stack():
+    cells = study({"optimizer": ["adam", "sgd"], "learning_rate": [0.1, 0.01]})
+    specs = {a.digest: a.spec for a in records.of_study(cells) if a.stage == "train"}
+    assert len(orders.stacks(specs)) == 1
 
 
 def test_an_order_waits_for_those_that_make_its_upstream(tmp_path, monkeypatch):

@@ -19,7 +19,7 @@ def made():
 def test_it_agrees_with_an_ordinary_eager_loop(made):
     """torch.nn modules and torch.optim.Adam, the same batches: losses within 1e-5."""
     spec = next(a.spec for a in made.plan if a.stage == "train")
-    corpus = unpack(made.bytes("corpus")["cell"]["sequences.safetensors"])["training"]
+    corpus = unpack(made.bytes("corpus")["cell"]["examples.safetensors"])["training"]
     batches = torch.from_numpy(corpus[order(spec["settings"]["batches"], len(corpus), 13)])
     network = loaded(spec["settings"]["model"], 8, made.weights("init"))
     adam = torch.optim.Adam(network.parameters(), lr=0.003, betas=(0.9, 0.999), eps=1e-8)

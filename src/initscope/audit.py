@@ -11,9 +11,8 @@ from initscope import stack as stacked
 from initscope import theory
 from initscope.batches import order
 from initscope.models.layout import tensors
-from initscope.models.transformer import streams
 from initscope.probes import moments, quantiles, quantities
-from initscope.schemes import declared
+from initscope.schemes import chosen, declared
 from initscope.tables import write
 
 TOLERANCE = 4.0  # standard errors; a sound tensor fails once in 16,000
@@ -21,7 +20,7 @@ TOLERANCE = 4.0  # standard errors; a sound tensor fails once in 16,000
 
 def make(stack, read):
     weights = stacked.weights(stack, read)
-    signals = measured(stack, weights, stacked.sequences(stack, read))
+    signals = measured(stack, weights, stacked.examples(stack, read))
     for i, (digest, spec) in enumerate(stack.items()):
         parameters = parameter_rows(spec["settings"], {name: value[i].numpy() for name, value in weights.items()})
         yield (
@@ -35,8 +34,8 @@ def make(stack, read):
 
 def parameter_rows(settings, weights):
     """One row per parameter tensor of one cell."""
-    for tensor in tensors(settings["model"], settings["corpus"]["vocabulary"]):
-        start, values = declared(tensor, settings["init"]), weights[tensor.name]
+    for tensor in tensors(settings["model"], settings["corpus"]):
+        start, values = declared(tensor, chosen(settings)), weights[tensor.name]
         yield {
             "tensor": tensor.name,
             "kind": tensor.kind,
@@ -69,20 +68,19 @@ def checked(start, values):
     }
 
 
-def measured(stack, weights, sequences):
+def measured(stack, weights, examples):
     """Run the whole stack; returns i -> the signal rows of cell i."""
     settings = next(iter(stack.values()))["settings"]
-    model, first = settings["model"], order(settings["batches"], len(sequences["training"]), 1)[0]
-    batch = sequences["training"][first]
-    cells = len(weights["head.weight"])
-    taps = {key: torch.zeros(cells, batch[:, :-1].numel(), model["width"]) for key in streams(model)}
-    _, out, gradients, stream_gradients = stacked.gradients(weights, batch, model, taps)
+    model, size = settings["model"], settings["batches"]["size"]
+    first = order(settings["batches"], len(examples["training"][0]), 1)[0]
+    batch = tuple(part[first] for part in examples["training"])
+    _, out, gradients, stream_gradients = stacked.gradients(weights, batch, model, stacked.taps(weights, batch, model))
     losses = {
-        "loss_batch": stacked.token_losses(weights, batch, model),
-        "loss_training_corpus": stacked.token_losses(weights, sequences["training"], model),
-        "loss_validation": stacked.token_losses(weights, sequences["validation"], model),
+        "loss_batch": stacked.losses(weights, batch, model, size),
+        "loss_training_corpus": stacked.losses(weights, examples["training"], model, size),
+        "loss_validation": stacked.losses(weights, examples["validation"], model, size),
     }
-    named = {t.name: (t.part, t.layer) for t in tensors(model, settings["corpus"]["vocabulary"])}
+    named = {t.name: (t.part, t.layer) for t in tensors(model, settings["corpus"])}
     expectations = [expected(spec["settings"]) for spec in stack.values()]
 
     def rows(i):
@@ -119,7 +117,9 @@ def expected(settings):
     final stream's mean square is taken as the embedding's; what the blocks add counts only where a norm's eps does not.
     """
     model, vocabulary = settings["model"], settings["corpus"]["vocabulary"]
-    std = {t.kind: declared(t, settings["init"]).expected_std for t in tensors(model, vocabulary) if t.fan_in}
+    if model["kind"] == "mlp" or model["norm_position"] == "post" or model["tied_head"] or model["norm"] == "batchnorm":
+        return {}
+    std = {t.kind: declared(t, chosen(settings)).expected_std for t in tensors(model, settings["corpus"]) if t.fan_in}
     d, norm = model["width"], model["norm"]
     stream = std["token_embedding"] ** 2 + std["position_embedding"] ** 2
     h = theory.normalized_mean_square(stream, d, norm)

@@ -1,5 +1,6 @@
 """config.yaml -> studies -> cells."""
 
+import json
 import re
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -10,9 +11,12 @@ from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+from initscope import figures
 from initscope.faults import explained, nearest, origin
 from initscope.setup import AXES, Setup
 from initscope.spelling import spelled
+
+MEASURES = ("audit", "train")  # what a study may do with its cells; both, unless it says
 
 
 @dataclass(frozen=True)
@@ -35,9 +39,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Study:
+    """stages: which of audit and training it makes; figures: the names of those it draws."""
+
     name: str
     axes: dict
     cells: list
+    stages: tuple
+    figures: tuple
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,8 @@ class Config:
             raise SystemExit(f"{self.source}: there is no study {name!r}{nearest(name, self.studies)}")
         over = dict(self.studies[name] or {})
         axes = self.axes(name, over.pop("axes", {}))
+        stages = self.chosen(f"studies.{name}.stages", over.pop("stages", list(MEASURES)), MEASURES)
+        drawn = over.pop("figures", None)
         points = [dict(zip(axes, values)) for values in product(*axes.values())]
         raw = merged(self.setup, over)
         cells = [self.cell(name, raw, over, point) for point in points]
@@ -62,7 +72,29 @@ class Config:
         for axis, values in axes.items():
             if len(typed[axis]) < len(values):
                 self.fail(f"studies.{name}.axes.{axis}", values, "a value stands there twice; keep one")
-        return Study(name, typed, cells)
+        self.all_different(name, cells)
+        possible = figures.possible({*stages, cells[0].setup.model.kind})
+        drawn = figures.usual(possible) if drawn is None else self.chosen(f"studies.{name}.figures", drawn, possible)
+        return Study(name, typed, cells, stages, drawn)
+
+    def chosen(self, key, names, known):
+        """Names from a list that must be known and given once."""
+        if not isinstance(names, list) or not names or len(set(names)) < len(names):
+            self.fail(key, names, f"give a list of some of {', '.join(known)}")
+        for name in names:
+            if name not in known:
+                raise SystemExit(f"{self.source}: {key}: {name!r} is not possible here{nearest(name, known)}")
+        return tuple(names)
+
+    def all_different(self, study, cells):
+        """An axis that changes nothing would show one cell as two."""
+        seen = {}
+        for cell in cells:
+            twin = seen.setdefault(json.dumps(cell.settings, sort_keys=True), cell)
+            if twin is not cell:
+                axis = next(axis for axis in cell.axes if cell.axes[axis] != twin.axes[axis])
+                mend = f"it changes nothing between {twin.path} and {cell.path}; take it out or vary something else"
+                self.fail(f"studies.{study}.axes.{axis}", cell.axes[axis], mend)
 
     def axes(self, study, axes):
         """{axis: values} as the file has them, each a known axis with at least one value."""
@@ -132,12 +164,17 @@ def read_yaml(path):
 
 
 def merged(base, over):
-    """`base` with the keys of `over` laid over it, section by section."""
+    """`base` with the keys of `over` laid over it, section by section; another kind of section stands for itself."""
     both = dict(base)
     for key, value in over.items():
-        nested = isinstance(base.get(key), dict) and isinstance(value, dict)
+        nested = isinstance(base.get(key), dict) and isinstance(value, dict) and not another(base[key], value)
         both[key] = merged(base[key], value) if nested else value
     return both
+
+
+def another(section, over):
+    """Is it another model, or another corpus, with keys of its own?"""
+    return any(over.get(key, section.get(key)) != section.get(key) for key in ("kind", "source"))
 
 
 def at(point):

@@ -1,22 +1,44 @@
 """What is wrong with a setup, in one line that names the key, the value and the mend."""
 
 from difflib import get_close_matches
+from typing import get_args
 
-from initscope.setup import AXES, Setup
+from initscope.setup import AXES, Setup, variants
 
 
 def explained(error, origin):
     """The first fault that pydantic found, as one line. (A misspelt key before the one that it leaves out.)"""
     fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
-    key = ".".join(str(part) for part in fault["loc"])
+    place = untagged(fault["loc"])
+    key = ".".join(str(part) for part in place)
     if fault["type"] == "refused":
         key = ".".join(filter(None, [key, fault["ctx"]["key"]]))
         return f"{origin(key)}: {fault['ctx']['value']!r}: {fault['ctx']['mend']}"
+    if fault["type"].startswith("union_tag"):
+        return f"{origin(key)}.{unknown_kind(fault['ctx'])}"
     if fault["type"] == "extra_forbidden":
-        return f"{origin(key)} is not a key{nearest(fault['loc'][-1], fields(fault['loc'][:-1]))}"
+        return f"{origin(key)} is not a key{nearest(place[-1], fields(fault['loc'][:-1]))}"
     if fault["type"] == "missing":
         return f"{origin(key)} is missing; add it ({meaning(fault['loc'])})"
     return f"{origin(key)}: {fault['input']!r}: {fault['msg'].replace('Input should', 'it should')}"
+
+
+def unknown_kind(context):
+    """The key that chooses a section's kind is missing, or names none."""
+    key = context["discriminator"].strip("'")
+    if "tag" not in context:
+        return f"{key} is missing; add it"
+    return f"{key}: {context['tag']!r}: it should be {context['expected_tags'].replace(', ', ' or ')}"
+
+
+def untagged(place):
+    """A key's place without the name of its section's kind: ("model", "mlp", "width") -> ("model", "width")."""
+    tagged = len(place) > 1 and place[0] in Setup.model_fields and several(place[0])
+    return place[:1] + place[2:] if tagged else place
+
+
+def several(section):
+    return len(variants(section)) > 1
 
 
 def origin(study, over, point, key):
@@ -32,11 +54,16 @@ def origin(study, over, point, key):
 
 
 def fields(place):
-    """The keys that may stand at a place of the setup: () -> its sections, ("init",) -> scheme, std, seed."""
-    model = Setup
-    for part in place:
-        model = model.model_fields[part].annotation
-    return model.model_fields
+    """The keys that may stand at a place of the setup: () -> its sections, ("model", "mlp") -> layers, width, ..."""
+    if not place:
+        return Setup.model_fields
+    section = [kind for kind in variants(place[0]) if not several(place[0]) or tag(kind) == place[1]]
+    return section[0].model_fields
+
+
+def tag(section):
+    """`markov` of the class Markov: the one value of its first key."""
+    return get_args(next(iter(section.model_fields.values())).annotation)[0]
 
 
 def meaning(place):

@@ -1,19 +1,19 @@
-"""A work order: one job's stack of missing artifacts, in a file that every process reads the same."""
+"""A work order: one job's stacks of missing artifacts, in a file that every process reads the same."""
 
 import json
 from importlib import import_module
 from pathlib import Path
 
 from initscope import compute, store
-from initscope.records import STAGES, canonical, digest, upstreams
+from initscope.records import STAGES, canonical, digest, module, upstreams
 
 WORK = Path("work")
 
 
 def write(missing):
-    """An order per stack. Returns {digest of a missing artifact: the file that says its order is done}."""
+    """An order per job. Returns {digest of a missing artifact: the file that says its order is done}."""
     done = {}
-    for stage, stack in stacks(missing):
+    for stage, stack in jobs(missing):
         studies = "-".join(dict.fromkeys(artifact.cell.study for artifact in stack))
         path = WORK / stage / f"{studies}-{digest([a.digest for a in stack])[:8]}.json"
         after = sorted({done[key] for artifact in stack for key in upstreams(artifact.spec) if key in done})
@@ -30,35 +30,44 @@ def read(path):
 
 
 def fulfil(path):
-    """Complete an order's stack into the store. Where the store holds it already, nothing heavy is imported."""
+    """Complete an order's stacks into the store. Where the store holds them already, nothing heavy is imported."""
     have = store.held()
-    stack = {key: spec for spec in read(path)["specs"] if (key := digest(spec)) not in have}
-    if not stack:
+    missing = {key: spec for spec in read(path)["specs"] if (key := digest(spec)) not in have}
+    if not missing:
         return
-    spec = next(iter(stack.values()))
-    determinism = spec["settings"].get("compute", {}).get("determinism")
+    determinism = next(iter(missing.values()))["settings"].get("compute", {}).get("determinism")
     if determinism:
         compute.before_torch(determinism)
         compute.settle(determinism)
-    store.complete(stack, import_module(f"initscope.{STAGES[spec['stage']].module}").make)
+    for stack in stacks(missing):
+        store.complete(stack, import_module(f"initscope.{module(next(iter(stack.values())))}").make)
 
 
-def stacks(missing):
-    """(stage, cells that can be computed together), upstream first; each artifact once, though studies share it.
+def stacks(specs):
+    """The specs of an order, {digest: spec}, as the stacks that are computed together."""
+    groups = {}
+    for key, spec in specs.items():
+        groups.setdefault(program(spec), {})[key] = spec
+    return list(groups.values())
+
+
+def program(spec):
+    """What cells of one stack must share: the corpus and every setting but initial values and the optimizer's."""
+    shared = {key: value for key, value in spec["settings"].items() if key not in ("init", "training")}
+    updates = spec["settings"].get("training", {}).get("updates")
+    return canonical([shared, updates, spec["upstream"].get("corpus")])
+
+
+def jobs(missing):
+    """(stage, artifacts of one job), upstream first; each artifact once, though studies share it.
 
     Even shares of at most `compute.stack` cells, whatever study they belong to; what is made per study goes by itself.
     """
     groups = {}
     for artifact in {a.digest: a for a in missing}.values():
-        groups.setdefault((artifact.stage, program(artifact)), []).append(artifact)
+        groups.setdefault((artifact.stage, canonical(artifact.cell.settings["compute"])), []).append(artifact)
     for stage in STAGES:
         for group in (group for (name, _), group in groups.items() if name == stage):
             count = -(-len(group) // (group[0].cell.setup.compute.stack if STAGES[stage].per == "cell" else 1))
             for i in range(count):
                 yield stage, group[i * len(group) // count : (i + 1) * len(group) // count]
-
-
-def program(artifact):
-    """What cells of one stack must share: the corpus and every setting but the initial values."""
-    shared = {key: value for key, value in artifact.spec["settings"].items() if key != "init"}
-    return canonical([shared, artifact.spec["upstream"].get("corpus")])

@@ -10,15 +10,14 @@ from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
 
-from initscope.config import Cell
+from initscope.config import MEASURES, Cell
 
 PACKAGE = Path(__file__).parent
-FIGURES = ("parameter_std", "signal_depth", "attention", "initial_loss", "loss_curves", "final_loss")
 
 
 @dataclass(frozen=True)
 class Stage:
-    module: str  # the module of the package whose `make` does the work
+    module: str  # the module of the package whose `make` does the work, {source}: of the corpus
     settings: tuple  # the settings that reach its bytes: sections of the setup, or section.key
     upstream: tuple  # the stages it reads
     files: dict  # its files -> where results/<study>/ shows them
@@ -27,31 +26,32 @@ class Stage:
 
 
 COMPUTE = ("compute.determinism", "compute.device")
+SHAPES = ("corpus.vocabulary", "corpus.features")
 STAGES = {
     "corpus": Stage(
-        "corpus",
+        "corpora.{source}",
         ("corpus",),
         (),
         per="study",
         axes=False,
-        files={"sequences.safetensors": "corpus/sequences.safetensors", "source.json": "corpus/source.json"},
+        files={"examples.safetensors": "corpus/examples.safetensors", "source.json": "corpus/source.json"},
     ),
     "init": Stage(
         "init",
-        ("corpus.vocabulary", "model", "init"),
+        (*SHAPES, "model", "init"),
         (),
         axes=False,
         files={"weights.safetensors": "weights/initial/{cell}.safetensors"},
     ),
     "audit": Stage(
         "audit",
-        ("corpus.vocabulary", "batches", "model", "init", *COMPUTE),
+        (*SHAPES, "batches", "model", "init", *COMPUTE),
         ("corpus", "init"),
         files={"parameters.parquet": "parameters/{cell}.parquet", "signals.parquet": "signals/{cell}.parquet"},
     ),
     "train": Stage(
         "training",
-        ("corpus.vocabulary", "batches", "model", "init", "training", *COMPUTE),
+        (*SHAPES, "batches", "model", "init", "training", *COMPUTE),
         ("corpus", "init"),
         files={"curves.parquet": "curves/{cell}.parquet", "weights.safetensors": "weights/final/{cell}.safetensors"},
     ),
@@ -67,11 +67,11 @@ STAGES = {
         },
     ),
     "figures": Stage(
-        "figures",
-        ("model", "init", "training.updates"),
+        "figures.draw",
+        ("model", "init", "training"),
         ("corpus", "audit", "train", "summary"),
         per="study",
-        files={f"{name}.{kind}": f"figures/{name}.{kind}" for name in FIGURES for kind in ("svg", "png")},
+        files={},  # as the study asks: see `files`
     ),
 }
 
@@ -91,14 +91,25 @@ class Artifact:
     @cached_property
     def places(self):
         """{file: its path under results/}, its record's included."""
-        return places(self.stage, self.cell.study, self.cell.path)
+        return places(self.spec, self.cell.study, self.cell.path)
 
 
-def places(stage, study, cell):
+def places(spec, study, cell):
     """Where results/ shows the files of an artifact, and the record beside the first of them."""
-    shown = {name: f"results/{study}/{path.format(cell=cell)}" for name, path in STAGES[stage].files.items()}
+    shown = {name: f"results/{study}/{path.format(cell=cell)}" for name, path in files(spec).items()}
     folder, _, first = next(iter(shown.values())).rpartition("/")
     return {**shown, "record.json": f"{folder}/_{first.rpartition('.')[0]}.json"}
+
+
+def files(spec):
+    """{file: its place under results/<study>/} of what a spec makes."""
+    drawn = [f"{name}.{kind}" for name in spec.get("figures", ()) for kind in ("svg", "png")]
+    return STAGES[spec["stage"]].files or {name: f"figures/{name}" for name in drawn}
+
+
+def module(spec):
+    """The module of the package that makes it."""
+    return STAGES[spec["stage"]].module.format(**spec["settings"].get("corpus", {}))
 
 
 def plan(config, studies):
@@ -109,6 +120,8 @@ def plan(config, studies):
 def of_study(study):
     made = {}
     for name, stage in STAGES.items():
+        if name in MEASURES and name not in study.stages:
+            continue
         count = len(study.cells) if stage.per == "cell" else 1
         made[name] = [artifact(name, study, i, made) for i in range(count)]
     return [artifact for stage in made.values() for artifact in stage]
@@ -121,10 +134,10 @@ def artifact(name, study, i, made):
         "stage": name,
         "settings": settings(cell, stage.settings),
         "axes": axes if stage.axes else {},
-        "upstream": {up: upstream(stage, up, i, made) for up in stage.upstream},
-        **code(stage.module),
+        "upstream": {up: upstream(stage, up, i, made) for up in stage.upstream if up in made},
+        **({"figures": list(study.figures)} if name == "figures" else {}),
     }
-    return Artifact(name, cell, spec)
+    return Artifact(name, cell, {**spec, **code(module(spec))})
 
 
 def settings(cell, keys):
@@ -132,7 +145,8 @@ def settings(cell, keys):
     found = {}
     for section, _, key in (name.partition(".") for name in keys):
         whole = cell.settings[section]
-        found.setdefault(section, {}).update({key: whole[key]} if key else whole)
+        if key in whole or not key:
+            found.setdefault(section, {}).update({key: whole[key]} if key else whole)
     return found
 
 
@@ -160,6 +174,9 @@ def digest(spec):
     return hashlib.sha256(canonical(spec).encode()).hexdigest()[:32]
 
 
+PACKAGES = {"sklearn": "scikit-learn"}  # where a package is not named as what is imported
+
+
 @cache
 def code(module):
     """Digest of a module's syntax tree and of every module of ours that it imports; the libraries that these import."""
@@ -178,7 +195,8 @@ def code(module):
                 libraries.add(imported.split(".")[0])
     libraries -= sys.stdlib_module_names
     # without a build's mark (2.13.0+cpu): how torch was packaged decides no bytes of what it computes on a CPU
-    versions = {name: version(name).partition("+")[0] for name in sorted(libraries)}
+    packages = sorted(PACKAGES.get(name, name) for name in libraries)
+    versions = {name: version(name).partition("+")[0] for name in packages}
     return {"code": digest(ours), "libraries": versions, "machine": platform.machine()}
 
 

@@ -2,8 +2,11 @@
 
 from typing import get_args, get_origin
 
-from initscope.schemes import CONSTANTS, SCHEMES
-from initscope.setup import Setup
+from initscope.distributions import DISTRIBUTIONS
+from initscope.faults import tag
+from initscope.schemes import CONSTANTS, SCHEMES, SYMBOLS
+from initscope.schemes import GROUPS as KINDS
+from initscope.setup import Setup, variants
 from initscope.tables import TABLES
 from initscope.targets import GROUPS
 
@@ -18,13 +21,17 @@ def reference():
 
 
 def keys():
-    """The setup, one row a key."""
+    """The setup, one row a key; a section that comes in several kinds has a table for each."""
     lines = ["## Config keys\n", "Every key is needed; a study may override any of them.\n"]
-    for name, section in Setup.model_fields.items():
-        lines += [f"### `{name}`\n", "| key | value | meaning |", "|---|---|---|"]
-        for key, field in section.annotation.model_fields.items():
-            lines.append(f"| `{key}` | {allowed(field)} | {field.description} |")
-        lines.append("")
+    for name in Setup.model_fields:
+        for section in variants(name):
+            several = len(variants(name)) > 1
+            lines += [f"### `{name}`{f', {tag(section)}' if several else ''}\n"]
+            lines += ["| key | value | meaning |", "|---|---|---|"]
+            lines += [
+                f"| `{key}` | {allowed(field)} | {field.description} |" for key, field in section.model_fields.items()
+            ]
+            lines.append("")
     return "\n".join(lines)
 
 
@@ -35,7 +42,8 @@ def allowed(field):
         return " or ".join(f"`{str(choice).lower()}`" for choice in get_args(kind))
     if get_origin(kind) is tuple:
         return f"{len(get_args(kind))} numbers, at least 0 and less than 1"
-    return {int: "whole number", float: "number"}[kind] + limits(field.metadata)
+    words = {int: "whole number", float: "number", bool: "`true` or `false`", str: "text"}
+    return words[kind] + limits(field.metadata)
 
 
 def limits(metadata):
@@ -51,19 +59,33 @@ def flat(metadata):
 
 
 def schemes():
+    constant = ", ".join(f"`{kind}` {value:g}" for kind, value in CONSTANTS.items())
+    groups = "; ".join(f"{group}: {', '.join(f'`{kind}`' for kind in kinds)}" for group, kinds in KINDS.items())
+    shrunk = ", ".join(f"`{name}` {d.shrink:.4f}" for name, d in DISTRIBUTIONS.items() if d.shrink < 1)
     lines = [
         "## Schemes\n",
-        "`s` is `init.std`. Biases and norms: "
-        + ", ".join(f"`{kind}` {value:g}" for kind, value in CONSTANTS.items())
-        + ", in every scheme.\n",
+        *(f"- `{symbol}`: {meaning}" for symbol, meaning in SYMBOLS.items()),
+        f"\nTensors: {groups}. Constant unless a scheme says otherwise: {constant}. "
+        "Every std is multiplied by `init.factor`. "
+        f"A cut normal's std is that before the cut; what is drawn has this much of it: {shrunk}.\n",
         "| scheme | tensors | distribution | std |",
         "|---|---|---|---|",
     ]
-    for name, rules in SCHEMES.items():
-        for kind, rule in rules.items():
-            tensors = "all weights" if kind == "*" else f"`{kind}`"
-            lines.append(f"| `{name}` | {tensors} | {rule.distribution} | {rule.formula} |")
+    for name, scheme in SCHEMES.items():
+        for group, rule in scheme.rules.items():
+            lines.append(f"| `{name}` | {covered(group, scheme)} | {rule.distribution} | `{rule.formula}` |")
+    lines += ["\n| scheme | what it is | uses | gain of its authors |", "|---|---|---|---|"]
+    for name, scheme in SCHEMES.items():
+        gain = "" if scheme.gain is None else f"{scheme.gain:.4g}"
+        lines.append(f"| `{name}` | {scheme.description} | {', '.join(scheme.uses)} | {gain} |")
     return "\n".join([*lines, ""])
+
+
+def covered(group, scheme):
+    """The tensors that a rule covers, in words."""
+    if group != "*":
+        return group
+    return "all weights" if set(scheme.rules) == {"*"} else "other weights"
 
 
 def tables():

@@ -27,10 +27,17 @@ def reproduce(asked, cores="all"):
             mend = f"run `snakemake --cores all --config verify=1 -- {' '.join(asked)}` first"
             raise SystemExit(f"{next(iter(artifact.places.values()))}: absent, stale or damaged; {mend}")
     with tempfile.TemporaryDirectory(prefix="initscope-") as aside:
+        for path in {path for a in plan if (path := texts_path(a)) and not os.path.isabs(path)}:
+            store.copy(path, Path(aside) / path)
         again(asked, cores, aside)
         for artifact in chosen:
             for name, place in artifact.places.items():
                 yield place, difference(Path(place).read_bytes(), (Path(aside) / place).read_bytes(), name)
+
+
+def texts_path(artifact):
+    """The text that an artifact's corpus is made from, if it is."""
+    return getattr(artifact.cell.setup.corpus, "path", None)
 
 
 def recorded(artifact):

@@ -55,6 +55,11 @@ class Run:
         waits = targets.chosen([target], self.plan, self.config)
         return list(dict.fromkeys(self.done[a.digest] for a in waits if a.digest in self.done))
 
+    def figures(self, target):
+        """The SVG figures of a target."""
+        drawn = targets.chosen([target], self.plan, self.config)
+        return [place for a in drawn for name, place in a.places.items() if name.endswith(".svg")]
+
     def stored(self, place):
         """Where the store holds, or will hold, a file of results/."""
         artifact = self.places[place]

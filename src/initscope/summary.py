@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+from itertools import product
 from statistics import median
 
 from initscope.spelling import spelled
@@ -25,11 +26,19 @@ def make(stack, read):
     for digest, spec in stack.items():
         up, axes = spec["upstream"], list(spec["axes"])
         source = json.loads(read(up["corpus"], "source.json"))
-        curves = [rows(read(key, "curves.parquet")) for key in up["train"]]
-        signals = [signal_rows(read(key, "signals.parquet")) for key in up["audit"]]
-        keys = zip(up["init"], up["audit"], up["train"])
-        names = [dict(zip(("init_digest", "audit_digest", "train_digest"), found)) for found in keys]
-        cells = [{**cell(*tables, source, spec), **named} for *tables, named in zip(curves, signals, names)]
+        signals = [signal_rows(read(key, "signals.parquet")) for key in up.get("audit", ())]
+        curves = [rows(read(key, "curves.parquet")) for key in up.get("train", ())]
+        limits = spec["settings"]["outcome"]
+        cells = [
+            {
+                **point,
+                **{f"{stage}_digest": up[stage][i] for stage in ("init", "audit", "train") if stage in up},
+                **losses_of(source),
+                **(audited(signals[i]) if signals else {}),
+                **(trained(curves[i], source, limits) if curves else {}),
+            }
+            for i, point in enumerate(grid(spec["axes"]))
+        ]
         types = {axis: values[0] for axis, values in spec["axes"].items()}
         yield (
             digest,
@@ -41,31 +50,50 @@ def make(stack, read):
         )
 
 
+def grid(axes):
+    """The cells of a study as {axis: value}, in their order."""
+    return [dict(zip(axes, values)) for values in product(*axes.values())]
+
+
 def signal_rows(data):
     """{(probe, direction): row}, of the rows outside the blocks."""
     return {(row["probe"], row["direction"]): row for row in rows(data) if row["layer"] is None}
 
 
-def cell(curve, signals, source, spec):
-    """The row of one cell, from its signal and curve tables."""
-    first, last = curve[0], curve[-1]
-    floor, baseline = source["entropy_rate"], source["unigram_entropy"]
-    verdict, evidence = outcome(curve, floor, baseline, spec["settings"]["outcome"])
+def losses_of(source):
+    """The losses that mean something, whatever the network."""
     return {
-        **{axis: first[axis] for axis in spec["axes"]},
+        "ln_vocabulary": source["ln_vocabulary"],
+        "loss_floor": source["entropy_rate"],
+        "x_zero_loss": source["x_zero_loss"],
+        "baseline_loss": source["unigram_entropy"],
+    }
+
+
+def audited(signals):
+    """What the audit adds to the row of a cell."""
+    return {
         "logits_std": signals["logits", "forward"]["measured_std"],
         "residual_rms": signals["final_stream", "forward"]["rms"],
-        "gradient_norm": first["gradient_norm"],
         "initial_loss_training_corpus": signals["loss_training_corpus", "forward"]["mean"],
         "initial_loss_validation": signals["loss_validation", "forward"]["mean"],
-        "ln_vocabulary": source["ln_vocabulary"],
         "predicted_initial_loss": signals["loss_training_corpus", "forward"]["expected_mean"],
-        "loss_floor": floor,
-        "baseline_loss": baseline,
+    }
+
+
+def trained(curve, source, limits):
+    """What training adds to the row of a cell."""
+    first, last = curve[0], curve[-1]
+    ends = source["x_zero_loss"], source["unigram_entropy"]
+    verdict, evidence = outcome(curve, *ends, limits)
+    return {
+        "gradient_norm": first["gradient_norm"],
+        "initial_loss_training_corpus": first["training_corpus_loss"],
+        "initial_loss_validation": first["validation_loss"],
         "final_loss_training_corpus": last["training_corpus_loss"],
         "final_loss_validation": last["validation_loss"],
-        "initial_x": scaled(first["validation_loss"], floor, baseline),
-        "final_x": scaled(last["validation_loss"], floor, baseline),
+        "initial_x": scaled(first["validation_loss"], *ends),
+        "final_x": scaled(last["validation_loss"], *ends),
         "first_update_ratio": curve[1]["update_ratio"],
         "outcome": verdict,
         "evidence": evidence,
@@ -76,12 +104,12 @@ def cell(curve, signals, source, spec):
 def metrics(cells, axes):
     """The numbers of a single cell; of a grid, their median, minimum and maximum over seeds at every other point."""
     if len(cells) == 1:
-        return {**{name: finite(cells[0][name]) for name in METRICS}, "outcome": cells[0]["outcome"]}
+        return {**{name: finite(cells[0].get(name)) for name in METRICS}, "outcome": cells[0].get("outcome")}
     groups = {}
     for row in cells:
         groups.setdefault(point(row, axes), []).append(row)
     return {
-        name: {**{metric: spread([row[metric] for row in group]) for metric in METRICS}, "outcomes": counts(group)}
+        name: {**{metric: spread([row.get(metric) for row in group]) for metric in METRICS}, "outcomes": counts(group)}
         for name, group in groups.items()
     }
 
@@ -100,7 +128,7 @@ def loss_curves(curves, axes):
     lines = [
         {"update": update, **{p: spread(losses)["median"] for p, losses in at.items()}} for update, at in found.items()
     ]
-    writer = csv.DictWriter(out, list(lines[0]), lineterminator="\n")
+    writer = csv.DictWriter(out, list(lines[0]) if lines else ["update"], lineterminator="\n")
     writer.writeheader()
     writer.writerows(lines)
     return out.getvalue()
@@ -114,7 +142,7 @@ def spread(values):
 
 
 def counts(cells):
-    found = [row["outcome"] for row in cells]
+    found = [row["outcome"] for row in cells if "outcome" in row]
     return {name: found.count(name) for name in sorted(set(found))}
 
 

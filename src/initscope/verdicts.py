@@ -3,21 +3,25 @@
 import math
 
 
-def scaled(loss, floor, baseline):
-    """x = (loss - floor) / (baseline - floor): 0 for an ideal predictor, 1 for one that knows frequencies only."""
-    return (loss - floor) / (baseline - floor)
+def scaled(loss, zero, baseline):
+    """x = (loss - zero) / (baseline - zero): 1 for a predictor that knows frequencies only.
+
+    zero: the loss floor of the source, so that x = 0 is all that can be learned; of a text, whose floor is not known,
+    the entropy given the symbol before.
+    """
+    return (loss - zero) / (baseline - zero)
 
 
-def outcome(curve, floor, baseline, limits):
+def outcome(curve, zero, baseline, limits):
     """(outcome, evidence) of one cell.
 
-    curve: rows of its curve table; floor, baseline: nats per token; limits: the setup's outcome section.
+    curve: rows of its curve table; zero, baseline: nats per target; limits: the setup's outcome section.
     """
     lost = diverged_at(curve)
     if lost is not None:
         return "diverged", f"loss or gradient not finite at update {lost}"
     updates = [row["update"] for row in curve if row["recorded"]]
-    x = [scaled(row["validation_loss"], floor, baseline) for row in curve if row["recorded"]]
+    x = [scaled(row["validation_loss"], zero, baseline) for row in curve if row["recorded"]]
     first, last, half = x[0], x[-1], updates[-1] / 2
     best = min([value for update, value in zip(updates, x) if update >= limits["settled_after"]] or [last])
     late = [value for update, value in zip(updates, x) if update >= half]

@@ -4,7 +4,8 @@ import os
 import shutil
 from pathlib import Path
 
-from initscope.records import STAGES, digest, places
+from initscope import records
+from initscope.records import STAGES, digest
 from initscope.store import ROOT, copy, held, intact, new_folder, record
 
 RESULTS = "results"
@@ -64,7 +65,7 @@ def shown(artifact):
 def adopt(path):
     """Where the record of a whole artifact lies under results/, take it into the store. Returns its digest."""
     found = record(path) if path.endswith(".json") else None
-    where = found and found["spec"]["stage"] in STAGES and places_of(path, found["spec"]["stage"])
+    where = found and found["spec"]["stage"] in STAGES and places_of(path, found["spec"])
     if not where or where["record.json"] != path or not intact(where, verify=True):
         return None
     key = digest(found["spec"])
@@ -76,12 +77,12 @@ def adopt(path):
     return key
 
 
-def places_of(path, stage):
+def places_of(path, spec):
     """The places of the artifact whose record lies at results/<study>/.../_<name>.json."""
     folder, _, name = path.rpartition("/")
     study = path.split("/")[1]
-    above = f"{RESULTS}/{study}/" + next(iter(STAGES[stage].files.values())).split("{cell}")[0]
-    return places(stage, study, f"{folder}/{name[1:-5]}".removeprefix(above))
+    above = f"{RESULTS}/{study}/" + next(iter(records.files(spec).values())).split("{cell}")[0]
+    return records.places(spec, study, f"{folder}/{name[1:-5]}".removeprefix(above))
 
 
 def files(top):

@@ -12,7 +12,6 @@ os.environ.update(
 
 from initscope import config as configuration
 from initscope import orders, targets
-from initscope.records import FIGURES
 from initscope.run import Run
 
 OPTIONS = dict(workflow.config_settings.config)  # what --config says

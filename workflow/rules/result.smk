@@ -49,11 +49,7 @@ rule figure:
 
 rule report:
     input:
-        [
-            f"results/{study}/figures/{name}.svg"
-            for study in PUBLISHED
-            for name in FIGURES
-        ],
+        lambda wildcards: run().figures("report"),
 
 
 # A misspelt target comes here, and is answered in one line by `run`.

@@ -20,4 +20,13 @@ def whole(phi):
     return padded
 
 
-ACTIVATIONS = {"gelu": whole(F.gelu), "relu": F.relu, "tanh": whole(torch.tanh)}
+ACTIVATIONS = {
+    "identity": lambda z: z,
+    "relu": F.relu,
+    "leaky_relu": F.leaky_relu,  # slope 0.01
+    "elu": whole(F.elu),  # alpha 1
+    "gelu": whole(F.gelu),
+    "silu": whole(F.silu),
+    "tanh": whole(torch.tanh),
+    "sigmoid": whole(torch.sigmoid),
+}

@@ -17,6 +17,11 @@ class Tensor:
     shape: tuple
     fan_in: int | None = None
     fan_out: int | None = None
+    reads: int | None = None  # of a bias: the fan_in of its weight
+    width: int = 0  # of the network
+    layers: int = 0  # of the network
+    branches: int = 0  # residual branches of the network: 2 layers in a Transformer, 0 where nothing is added up
+    passed: int = 0  # those up to the end of this tensor's block
 
     @property
     def part(self):
@@ -24,31 +29,65 @@ class Tensor:
         return self.name.split(".", 2)[2] if self.layer is not None else self.name
 
 
-def tensors(model, vocabulary):
-    """Every parameter tensor of a model, in the order of the forward pass. model: the setup's model section."""
-    d, norm = model["width"], model["norm"]
-    found = [embedding("token_embedding", vocabulary, d), embedding("position_embedding", model["context"], d)]
+def tensors(model, corpus):
+    """Every parameter tensor of a model, in the order of the forward pass.
+
+    model: the setup's model section; corpus: {"vocabulary": outputs, "features": inputs, where they are real numbers}.
+    """
+    return {"transformer": transformer, "mlp": mlp}[model["kind"]](model, corpus)
+
+
+def transformer(model, corpus):
+    d, f, vocabulary = model["width"], model["mlp_width"], corpus["vocabulary"]
+    network = {"width": d, "layers": model["layers"], "branches": 2 * model["layers"]}
+    found = [embedding("token_embedding", vocabulary, network)]
+    found += [embedding("position_embedding", model["context"], network)]
     for layer in range(model["layers"]):
-        found += normalization(f"layers.{layer}.attention_norm", norm, layer, d)
-        for kind in ("query", "key", "value", "attention_out"):
-            found += linear(f"layers.{layer}.{kind}", kind, layer, d, d)
-        found += normalization(f"layers.{layer}.mlp_norm", norm, layer, d)
-        found += linear(f"layers.{layer}.mlp_in", "mlp_in", layer, d, model["mlp_width"])
-        found += linear(f"layers.{layer}.mlp_out", "mlp_out", layer, model["mlp_width"], d)
-    return [*found, *normalization("final_norm", norm, None, d), *linear("head", "head", None, d, vocabulary)]
+        block = {**network, "layer": layer, "passed": 2 * (layer + 1)}
+        attention = [(kind, d, d) for kind in ("query", "key", "value", "attention_out")]
+        mlp = [*([("mlp_gate", d, f)] if model["gated"] else []), ("mlp_in", d, f), ("mlp_out", f, d)]
+        found += sublayer("attention_norm", attention, model, block)
+        found += sublayer("mlp_norm", mlp, model, block)
+    if model["norm_position"] == "pre":
+        found += normalization("final_norm", model["norm"], network)
+    weight, bias = linear("head", "head", d, vocabulary, network)
+    return [*found, *([] if model["tied_head"] else [weight]), bias]
 
 
-def embedding(kind, rows, width):
-    return Tensor(f"{kind}.weight", kind, None, (rows, width), rows, width)
+def sublayer(norm, maps, model, block):
+    """The tensors of one sublayer: its norm before or after its linear maps, as in the forward pass."""
+    above = f"layers.{block['layer']}"
+    normed = normalization(f"{above}.{norm}", model["norm"], block)
+    linears = [t for kind, *fans in maps for t in linear(f"{above}.{kind}", kind, *fans, block)]
+    return [*normed, *linears] if model["norm_position"] == "pre" else [*linears, *normed]
 
 
-def linear(name, kind, layer, fan_in, fan_out):
+def mlp(model, corpus):
+    d, hidden = model["width"], model["layers"] - 1
+    network = {"width": d, "layers": model["layers"], "branches": hidden - 1 if model["residual"] else 0}
+    found = []
+    for layer in range(hidden):
+        block = {**network, "layer": layer, "passed": layer if model["residual"] else 0}
+        kind = "input" if layer == 0 else "branch_out" if model["residual"] else "hidden"
+        found += linear(f"layers.{layer}.linear", kind, d if layer else corpus["features"], d, block)
+        found += normalization(f"layers.{layer}.norm", model["norm"], block)
+    return [*found, *linear("head", "head", d, corpus["vocabulary"], network)]
+
+
+def embedding(kind, rows, network):
+    return Tensor(f"{kind}.weight", kind, None, (rows, network["width"]), rows, network["width"], **network)
+
+
+def linear(name, kind, fan_in, fan_out, place):
     """Weight (fan_out, fan_in), as torch.nn.Linear stores it, and bias."""
-    weight = Tensor(f"{name}.weight", kind, layer, (fan_out, fan_in), fan_in, fan_out)
-    return [weight, Tensor(f"{name}.bias", "bias", layer, (fan_out,))]
+    place = {"layer": None, **place}
+    weight = Tensor(f"{name}.weight", kind, shape=(fan_out, fan_in), fan_in=fan_in, fan_out=fan_out, **place)
+    return [weight, Tensor(f"{name}.bias", "bias", shape=(fan_out,), reads=fan_in, **place)]
 
 
-def normalization(name, norm, layer, width):
-    scale = Tensor(f"{name}.scale", "norm_scale", layer, (width,))
-    offset = Tensor(f"{name}.offset", "norm_offset", layer, (width,))
-    return {"none": [], "rmsnorm": [scale], "layernorm": [scale, offset]}[norm]
+NORMS = {"none": (), "rmsnorm": ("scale",), "layernorm": ("scale", "offset"), "batchnorm": ("scale", "offset")}
+
+
+def normalization(name, norm, place):
+    place = {"layer": None, **place}
+    return [Tensor(f"{name}.{part}", f"norm_{part}", shape=(place["width"],), **place) for part in NORMS[norm]]

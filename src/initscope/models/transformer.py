@@ -1,13 +1,12 @@
-"""A decoder-only pre-norm Transformer in plain torch, for one cell; `torch.func.vmap` makes it a stack of cells."""
+"""A decoder-only Transformer in plain torch, for one cell; `torch.func.vmap` makes it a stack of cells."""
 
 import math
 
 import torch
-import torch.nn.functional as F
 
 from initscope.models.activations import ACTIVATIONS
-
-EPS = 1e-5
+from initscope.models.norms import normalized
+from initscope.models.parts import Probes, linear
 
 
 def forward(p, tokens, model, taps=None):
@@ -18,54 +17,55 @@ def forward(p, tokens, model, taps=None):
     Returns (logits (batch * context, vocabulary), {(probe, layer): tensor}). Streams, inputs, queries, updates are
     (batch * context, width); scores and attention (batch, heads, context, context).
     """
-    out, taps = {}, taps or {}
+    at = Probes(taps)
+    context = tokens.shape[1]
+    pre = model["norm_position"] == "pre"
 
-    def at(probe, layer, value):
-        out[probe, layer] = value + taps[probe, layer] if (probe, layer) in taps else value
-        return out[probe, layer]
+    def norm(x, name, where):
+        return normalized(p, name, x, model["norm"]) if where else x
 
-    def linear(x, *names):
-        """x W^T + b; several tensors that read one input are one product."""
-        weight, bias = (torch.cat([p[f"{name}.{part}"] for name in names]) for part in ("weight", "bias"))
-        return x @ weight.T + bias
+    def joined(part, n, x, update):
+        """The residual sum; post-norm normalises it."""
+        if pre:
+            return x + update
+        return norm(at(f"{part}_sum", n, x + update), f"layers.{n}.{part}_norm", True)
 
-    batch, context = tokens.shape
-    phi = ACTIVATIONS[model["activation"]]
     x = p["token_embedding.weight"][tokens] + p["position_embedding.weight"][:context]
     x = at("embedding", None, x.flatten(0, 1))
     for n in range(model["layers"]):
         x = at("attention_stream", n, x)
-        h = at("attention_input", n, normalized(p, f"layers.{n}.attention_norm", x, model["norm"]))
-        qkv = linear(h, *(f"layers.{n}.{kind}" for kind in ("query", "key", "value"))).chunk(3, -1)
+        h = at("attention_input", n, norm(x, f"layers.{n}.attention_norm", pre))
+        qkv = linear(p, h, *(f"layers.{n}.{kind}" for kind in ("query", "key", "value"))).chunk(3, -1)
         q, k, v = (at(kind, n, z) for kind, z in zip(("query", "key", "value"), qkv))
-        mix = attention(q, k, v, batch, model["heads"], lambda probe, value, n=n: at(probe, n, value))
-        x = x + at("attention_update", n, linear(mix, f"layers.{n}.attention_out"))
+        mix = attention(q, k, v, context, model["heads"], lambda probe, value, n=n: at(probe, n, value))
+        x = joined("attention", n, x, at("attention_update", n, linear(p, mix, f"layers.{n}.attention_out")))
 
         x = at("mlp_stream", n, x)
-        h = at("mlp_input", n, normalized(p, f"layers.{n}.mlp_norm", x, model["norm"]))
-        z = at("mlp_preactivation", n, linear(h, f"layers.{n}.mlp_in"))
-        a = at("mlp_postactivation", n, phi(z))
-        x = x + at("mlp_update", n, linear(a, f"layers.{n}.mlp_out"))
+        h = at("mlp_input", n, norm(x, f"layers.{n}.mlp_norm", pre))
+        a = at("mlp_postactivation", n, mlp(p, h, n, model, at))
+        x = joined("mlp", n, x, at("mlp_update", n, linear(p, a, f"layers.{n}.mlp_out")))
     x = at("final_stream", None, x)
-    h = at("final_input", None, normalized(p, "final_norm", x, model["norm"]))
-    return at("logits", None, linear(h, "head")), out
+    h = at("final_input", None, norm(x, "final_norm", pre))
+    head = p["token_embedding.weight" if model["tied_head"] else "head.weight"]
+    return at("logits", None, h @ head.T + p["head.bias"]), at.out
 
 
-def attention(q, k, v, batch, heads, at):
+def attention(q, k, v, context, heads, at):
     """Causal softmax(q k^T / sqrt(head width)) v, by head; (batch * context, width) in and out."""
-    q, k, v = (z.unflatten(0, (batch, -1)).unflatten(-1, (heads, -1)).transpose(1, 2) for z in (q, k, v))
+    q, k, v = (z.unflatten(0, (-1, context)).unflatten(-1, (heads, -1)).transpose(1, 2) for z in (q, k, v))
     scores = at("scores", q @ k.transpose(-1, -2) * (1 / math.sqrt(q.shape[-1])))
     hidden = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
     weights = at("attention", scores.masked_fill(hidden, -math.inf).softmax(-1))
     return (weights @ v).transpose(1, 2).flatten(2).flatten(0, 1)
 
 
-def normalized(p, name, x, norm):
-    if norm == "layernorm":
-        return F.layer_norm(x, x.shape[-1:], p[f"{name}.scale"], p[f"{name}.offset"], EPS)
-    if norm == "rmsnorm":
-        return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + EPS) * p[f"{name}.scale"]
-    return x
+def mlp(p, h, n, model, at):
+    """phi(W h + b), or, gated, phi(gate) times a second product (arXiv 2002.05202: SwiGLU where phi is SiLU)."""
+    phi = ACTIVATIONS[model["activation"]]
+    if not model["gated"]:
+        return phi(at("mlp_preactivation", n, linear(p, h, f"layers.{n}.mlp_in")))
+    gate, value = linear(p, h, f"layers.{n}.mlp_gate", f"layers.{n}.mlp_in").chunk(2, -1)
+    return phi(at("mlp_preactivation", n, gate)) * at("mlp_value", n, value)
 
 
 def streams(model):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from helpers import Memory, study
 
-from initscope import corpus
+from initscope.corpora import markov as corpus
 from initscope.streams import stream
 from initscope.tensors import unpack
 
@@ -49,7 +49,7 @@ def test_training_and_validation_come_from_streams_of_their_own():
     more = Memory(study(corpus={"validation_sequences": 30}), ["corpus"])
     fewer = Memory(study(corpus={"validation_sequences": 10}), ["corpus"])
     (more,), (fewer,) = more.files.values(), fewer.files.values()
-    more, fewer = unpack(more["sequences.safetensors"]), unpack(fewer["sequences.safetensors"])
+    more, fewer = unpack(more["examples.safetensors"]), unpack(fewer["examples.safetensors"])
     assert np.array_equal(more["training"], fewer["training"])
     assert not np.array_equal(more["training"][:10], fewer["validation"])
 

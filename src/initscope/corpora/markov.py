@@ -4,28 +4,36 @@ Row logits of the transition matrix are N(0, LOGIT_STD^2). math.exp and math.log
 bit depends on the CPU; no BLAS or LAPACK for the same reason.
 """
 
-import json
 import math
 
 import numpy as np
 
+from initscope.corpora.files import entropy, written
 from initscope.streams import stream
-from initscope.tensors import pack
 
 LOGIT_STD = 1.5
 
 
 def make(stack, read):
-    for digest, spec in stack.items():
-        corpus = spec["settings"]["corpus"]
-        chain = transitions(corpus["vocabulary"], corpus["seed"])
-        tokens = {
-            name: sequences(
-                chain, corpus[f"{name}_sequences"], corpus["length"], stream("corpus", corpus["seed"], name)
-            )
-            for name in ("training", "validation")
-        }
-        yield digest, {"sequences.safetensors": pack(tokens, digest=digest), "source.json": described(corpus, chain)}
+    return written(stack, examples)
+
+
+def examples(corpus):
+    """Sequences of tokens, and what is known of their source."""
+    chain = transitions(corpus["vocabulary"], corpus["seed"])
+    tokens = {
+        name: sequences(chain, corpus[f"{name}_sequences"], corpus["length"], stream("corpus", corpus["seed"], name))
+        for name in ("training", "validation")
+    }
+    p, rate = stationary(chain), entropy_rate(chain)
+    about = {
+        "entropy_rate": rate,
+        "x_zero_loss": rate,
+        "unigram_entropy": entropy(p),
+        "stationary": p.tolist(),
+        "transitions": chain.tolist(),
+    }
+    return tokens, about
 
 
 def transitions(vocabulary, seed):
@@ -47,11 +55,6 @@ def stationary(chain):
     return new
 
 
-def entropy(p):
-    """H = -sum p ln p, in nats."""
-    return -math.fsum(x * math.log(x) for x in p if x > 0)
-
-
 def entropy_rate(chain):
     """sum_i p_i H(P_i): what an ideal predictor that sees the previous token loses, in nats per token."""
     return math.fsum(p * entropy(row) for p, row in zip(stationary(chain), chain))
@@ -70,17 +73,3 @@ def sequences(chain, count, length, rng):
 def pick(reach, u):
     """Inverse transform: the first token whose cumulated probability exceeds u."""
     return (u[:, None] >= reach[:, :-1]).sum(1)
-
-
-def described(corpus, chain):
-    p = stationary(chain)
-    source = {
-        "source": corpus["source"],
-        "vocabulary": corpus["vocabulary"],
-        "ln_vocabulary": math.log(corpus["vocabulary"]),
-        "entropy_rate": entropy_rate(chain),
-        "unigram_entropy": entropy(p),
-        "stationary": p.tolist(),
-        "transitions": chain.tolist(),
-    }
-    return (json.dumps(source, indent=1) + "\n").encode()
