@@ -158,7 +158,9 @@ def axis_columns(axes):
 
 
 def schema(name, axes):
-    return pa.schema([(column.name, column.type) for column in [*axis_columns(axes), *TABLES[name]]])
+    """The axes, then the table's columns; one that is an axis (scheme) stands among those only."""
+    columns = [*axis_columns(axes), *(column for column in TABLES[name] if column.name not in axes)]
+    return pa.schema([(column.name, column.type) for column in columns])
 
 
 def write(name, axes, rows):

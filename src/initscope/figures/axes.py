@@ -17,15 +17,18 @@ NAMES = {
 }
 
 
-def panels(study, question, count):
+def panels(study, question, count, rows=1, size=None):
+    """A figure with its question, the setup under it, and `rows` rows of `count` panels; a single panel is itself.
+
+    size: inches, of the whole figure.
+    """
     sns.set_theme(style="ticks", context="notebook", font_scale=0.85)
     matplotlib.rcParams["svg.hashsalt"] = "initscope"
-    figure, axes = plt.subplots(
-        1, count, figsize=(5.4 * count + 3.0 * (count == 1), 4.6), layout="constrained", squeeze=False
-    )
+    usual = (5.4 * count + 3.0 * (count == 1), 4.6) if rows == 1 else (3.6 * count + 1.5, 3.1 * rows + 1)
+    figure, axes = plt.subplots(rows, count, figsize=size or usual, layout="constrained", squeeze=False)
     figure.suptitle(f"{question}\n", fontsize=12, fontweight="bold")
     figure.supxlabel(study.caption(), fontsize=8, color="0.35")
-    return figure, axes[0] if count > 1 else axes[0][0]
+    return figure, axes if rows > 1 else axes[0] if count > 1 else axes[0][0]
 
 
 def references(ax, study, *columns):

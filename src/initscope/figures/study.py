@@ -51,10 +51,9 @@ class Study:
     def caption(self):
         """The setup in one line; what the study varies is only named."""
         seeds = len(self.axes.get("seed", [0]))
-        model, updates = self.settings["model"], self.settings["training"]["updates"]
+        model, training = self.settings["model"], self.settings["training"]
         fixed = [f"{key} {model[key]}" for key in ("layers", "width", "norm", "activation") if key not in self.axes]
         varied = [f"varied: {', '.join(self.axes)}"] if self.axes else []
-        scheme = f"scheme {self.settings['init']['scheme']}"
-        return "; ".join(
-            [model["kind"], *fixed, scheme, f"{updates} updates", f"{seeds} seed{'s' * (seeds > 1)}", *varied]
-        )
+        scheme = [] if "scheme" in self.axes else [f"scheme {self.settings['init']['scheme']}"]
+        trained = [] if self.curves is None else [f"{training['updates']} updates of {training['optimizer']}"]
+        return "; ".join([model["kind"], *fixed, *scheme, *trained, f"{seeds} seed{'s' * (seeds > 1)}", *varied])

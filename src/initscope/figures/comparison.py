@@ -1,0 +1,168 @@
+"""What was measured over what theory predicts: a figure for each of the studies that compare the two."""
+
+import matplotlib.patches
+import numpy as np
+import seaborn as sns
+
+from initscope.figures.axes import OUTCOMES, beside, log_axis, noted, panels
+from initscope.spelling import spelled
+
+LARGEST, SMALLEST = np.finfo(np.float32).max, np.finfo(np.float32).smallest_subnormal
+
+
+def over_seeds(rows, *keys):
+    """Median over seeds of what was measured, and what was predicted, at every point of `keys`."""
+    return rows.groupby(list(keys), sort=False)[["rms", "expected_rms"]].median().reset_index()
+
+
+def points_and_line(ax, rows, x, color, label, marker="o"):
+    """Measured points over the predicted line."""
+    ax.plot(rows[x], rows["rms"], ls="", marker=marker, ms=4.5, color=color, label=label)
+    ax.plot(rows[x], rows["expected_rms"], color=color, lw=1.2)
+
+
+def variance(study):
+    figure, (left, right) = panels(study, "Does a linear map multiply the variance by fan_in * Var(W)?", 2)
+    stream = study.signals[(study.signals["probe"] == "mlp_stream") & (study.signals["direction"] == "forward")]
+    rows = over_seeds(stream, "scheme", "layer")
+    rows[["rms", "expected_rms"]] **= 2
+    for (scheme, part), color, marker in zip(rows.groupby("scheme", sort=False), sns.color_palette("tab10"), "osD^v<>PX*"):
+        points_and_line(left, part, "layer", color, scheme, marker)
+        right.plot(part["layer"], part["rms"] / part["expected_rms"], color=color, marker=marker, ms=4, lw=0.8, label=scheme)
+    log_axis(left, "y")
+    left.set(xlabel="layer", ylabel="mean square of its output: points measured, lines predicted")
+    right.axhline(1, color="black", lw=0.8)
+    right.set(xlabel="layer", ylabel="measured / predicted, median over seeds")
+    beside(right, "scheme")
+    return figure
+
+
+def depth(study):
+    norms = study.axes["norm"]
+    question = "How do the signal and its gradient fare through depth, and where do they leave float32?"
+    figure, grid = panels(study, question, len(norms), rows=2)
+    stream = study.signals[study.signals["probe"] == "mlp_stream"]
+    forward = stream[(stream["direction"] == "forward") & (stream["layers"] == max(study.axes["layers"]))]
+    backward = stream[(stream["direction"] == "backward") & (stream["layer"] == 0)]
+    colors = dict(zip(study.labels, sns.color_palette("viridis", len(study.labels))))
+    for (top, bottom), norm in zip(grid.T, norms):
+        through_depth(top, forward[forward["norm"] == norm], "layer", colors)
+        through_depth(bottom, backward[backward["norm"] == norm], "layers", colors)
+        top.set(title=f"norm {norm}", xlabel=f"layer, of {max(study.axes['layers'])}", ylim=(1e-50, 1e44))
+        bottom.set(xlabel="layers of the network", xscale="log", ylim=(1e-50, 1e44))
+        bottom.set_xticks(study.axes["layers"], study.axes["layers"])
+        bottom.minorticks_off()
+    grid[0, 0].set_ylabel("rms of the stream")
+    grid[1, 0].set_ylabel("rms of the gradient at the first layer")
+    beside(grid[0, -1], "std of the weights:\npoints measured,\nlines predicted")
+    return figure
+
+
+def through_depth(ax, rows, x, colors):
+    """A line per std; the first layer at which the measured signal is no longer a float32 number, or is 0, is marked."""
+    ax.set_yscale("log")
+    for label, part in over_seeds(rows, "std (label)", x).groupby("std (label)"):
+        gone = part[~np.isfinite(part["rms"]) | (part["rms"] == 0)]
+        kept = part[np.isfinite(part["rms"]) & (part["rms"] > 0)]
+        points_and_line(ax, kept, x, colors[label], None, ".")
+        ax.plot(part[x], part["expected_rms"].where(part["expected_rms"] > 0), color=colors[label], lw=1.2, label=label)
+        for place in gone[x].head(1):
+            edge = SMALLEST if (gone["rms"] == 0).iloc[0] else LARGEST
+            ax.plot([place], [edge], marker="x", ms=7, color=colors[label])
+            ax.annotate(f"{place:g}", (place, edge), textcoords="offset points", xytext=(4, 3), fontsize=7)
+    for edge in (LARGEST, SMALLEST):
+        ax.axhline(edge, color="0.4", lw=0.8, ls="--", zorder=0)
+
+
+def residual(study):
+    figure, (left, right) = panels(study, "How much does the residual stream grow with depth?", 2)
+    stream = study.signals[study.signals["direction"] == "forward"]
+    ends = stream[stream["probe"].isin(["embedding", "final_stream"])]
+    ends = over_seeds(ends, "scheme", "layers", "probe").set_index(["scheme", "layers", "probe"]).unstack("probe")
+    growth = (ends.xs("final_stream", axis=1, level=1) / ends.xs("embedding", axis=1, level=1)).reset_index()
+    deepest = stream[(stream["layers"] == max(study.axes["layers"])) & (stream["probe"] == "attention_stream")]
+    within = over_seeds(deepest, "scheme", "layer")
+    colors = sns.color_palette("tab10")
+    for scheme, color, marker in zip(study.axes["scheme"], colors, "osD^vPX*"):
+        points_and_line(left, growth[growth["scheme"] == scheme], "layers", color, scheme, marker)
+        points_and_line(right, within[within["scheme"] == scheme], "layer", color, scheme, marker)
+    depths = np.array(study.axes["layers"])
+    left.plot(depths, growth["rms"].max() * np.sqrt(depths / depths.max()), color="0.5", ls=":", label="in proportion to sqrt(layers)")
+    for ax, which in ((left, "xy"), (right, "y")):
+        for axis in which:
+            log_axis(ax, axis)
+    left.set_xticks(depths, depths)
+    left.set(xlabel="layers", ylabel="rms of the final stream / of the embedding")
+    right.set(xlabel=f"layer, of {depths.max()}", ylabel="rms of the stream before the layer")
+    beside(right, "scheme: points measured,\nlines predicted")
+    beside_left, labels = left.get_legend_handles_labels()
+    left.legend(beside_left[-1:], labels[-1:], fontsize=8, frameon=False)
+    return figure
+
+
+# What the source's interaction table recommends: (activation, is there a norm) -> {(scheme, factor)}.
+RECOMMENDED = {
+    ("relu", False): {("he_normal", 1.0)},
+    ("relu", True): {("he_normal", 1.0), ("he_normal", 0.5), ("normal", 1.0)},  # "He or smaller sigma"
+    ("tanh", False): {("xavier_normal", 1.0)},
+    ("tanh", True): {("xavier_normal", 1.0), ("xavier_normal", 0.5)},  # "Xavier, or slightly smaller"
+}
+RECOMMENDED |= {("gelu", norm): RECOMMENDED["relu", norm] for norm in (False, True)}
+RECOMMENDED |= {("sigmoid", norm): RECOMMENDED["tanh", norm] for norm in (False, True)}
+NAMED = {"he_normal": "He", "xavier_normal": "Xavier"}
+
+
+def interaction(study):
+    axes = study.axes
+    columns = [(scheme, factor) for scheme in axes["scheme"] for factor in axes["factor"]]
+    lines = [(activation, norm) for activation in axes["activation"] for norm in axes["norm"]]
+    figure, ax = panels(study, "Which start suits which activation and norm?", 1, size=(1.25 * len(columns) + 3, 0.44 * len(lines) + 2))
+    keys = ["activation", "norm", "scheme", "factor"]
+    outcomes = study.cells.groupby(keys)["outcome"].agg(lambda found: found.mode().iloc[0])
+    early, late = (at_update(study, update).groupby(keys)["x"].median() for update in (50, study.settings["training"]["updates"]))
+    for i, (activation, norm) in enumerate(lines):
+        for j, column in enumerate(columns):
+            key = (activation, norm, *column)
+            ax.add_patch(matplotlib.patches.Rectangle((j, i), 1, 1, color=OUTCOMES[outcomes[key]], alpha=0.45, lw=0))
+            marked = column in RECOMMENDED.get((activation, norm != "none"), ())
+            ax.text(
+                j + 0.5,
+                i + 0.5,
+                f"{in_short(early[key])}  {in_short(late[key])}",
+                ha="center",
+                va="center",
+                fontsize=8,
+                fontweight="bold" if marked else "normal",
+            )
+            if marked:
+                ax.add_patch(matplotlib.patches.Rectangle((j + 0.04, i + 0.06), 0.92, 0.88, fill=False, lw=1.6))
+    ax.set(xlim=(0, len(columns)), ylim=(len(lines), 0))
+    ax.set_xticks(np.arange(len(columns)) + 0.5, [named(study, *column) for column in columns])
+    ax.set_yticks(np.arange(len(lines)) + 0.5, [f"{activation}, {norm}" for activation, norm in lines])
+    ax.tick_params(length=0, labelsize=8.5)
+    ax.xaxis.tick_top()
+    present = [name for name in OUTCOMES if name in set(outcomes)]
+    handles = [matplotlib.patches.Patch(color=OUTCOMES[name], alpha=0.45, label=name) for name in present]
+    handles.append(matplotlib.patches.Patch(fill=False, lw=1.6, label="the source's\nrecommendation"))
+    ax.legend(handles=handles, title="outcome;\nx at 50 and at the last\nupdate, median over seeds", fontsize=8, title_fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
+    return figure
+
+
+def named(study, scheme, factor):
+    name = NAMED.get(scheme) or f"std {spelled(study.settings['init']['std'])}"
+    return name if factor == 1.0 else f"{name}\n× {factor:g}"
+
+
+def in_short(x):
+    """x in three characters or so; what is not a number, or is far out, by name."""
+    if not np.isfinite(x):
+        return "∞"
+    return f"{x:.2f}" if x < 9.995 else f"{x:.0e}".replace("e+0", "e")
+
+
+def at_update(study, update):
+    """x of every cell at one recorded update."""
+    ends = study.cells[["x_zero_loss", "baseline_loss"]].iloc[0]
+    rows = study.curves[study.curves["update"] == update].copy()
+    rows["x"] = (rows["validation_loss"] - ends["x_zero_loss"]) / (ends["baseline_loss"] - ends["x_zero_loss"])
+    return rows
