@@ -135,11 +135,25 @@ def test_large_weights_saturate(made):
 
 
 def test_predictions_beside_measurements(made):
-    """One cell scatters by 4-19 % (DESIGN 9): within 25 %, for every forward row that theory covers."""
+    """Every forward rms has a prediction (issue: 95 %), and one cell lies within 4 of its predicted scatters of it.
+
+    What theory was measured to be worth over seeds stands in benchmarks/theory.py; 3 %, for what it is off by itself.
+    """
+    of_shares = {"attention_entropy", "attention_peaked", "mlp_saturated", "mlp_dead"}
     for std in (0.001, 0.1, 1.0):
-        covered = [row for row in signals(made, std).values() if row["relative_error"] is not None]
-        assert len(covered) == 11
-        assert all(abs(row["relative_error"]) < 0.25 for row in covered)
+        forward = [row for row in signals(made, std).values() if row["direction"] == "forward"]
+        in_rms = [row for row in forward if row["probe"] not in of_shares and not row["probe"].startswith("loss")]
+        covered = [row for row in in_rms if row["expected_rms"] is not None]
+        assert len(covered) >= 0.95 * len(in_rms)
+        for row in covered:
+            assert abs(row["relative_error"]) < 4 * (row["expected_scatter"] or 0.1) + 0.03, row["probe"]
+
+
+def test_gradients_have_predictions_where_attention_starts_flat(made):
+    """(d s^2)^2 is 0.06 at std 0.1 and 576 at std 1: beyond 0.1 theory has no formula, and says nothing."""
+    for std, covered in ((0.001, True), (0.1, True), (1.0, False)):
+        backward = [row for row in signals(made, std).values() if row["direction"] == "backward"]
+        assert all((row["expected_rms"] is not None) == covered for row in backward)
 
 
 def test_parameters_start_as_declared(made):

@@ -8,12 +8,13 @@ import numpy as np
 import torch
 
 from initscope import stack as stacked
-from initscope import theory
 from initscope.batches import order
 from initscope.models.layout import tensors
 from initscope.probes import moments, quantiles, quantities
 from initscope.schemes import chosen, declared
 from initscope.tables import write
+from initscope.theory import mlp, transformer
+from initscope.theory.rounding import prediction
 
 TOLERANCE = 4.0  # standard errors; a sound tensor fails once in 16,000
 
@@ -81,21 +82,21 @@ def measured(stack, weights, examples):
         "loss_validation": stacked.losses(weights, examples["validation"], model, size),
     }
     named = {t.name: (t.part, t.layer) for t in tensors(model, settings["corpus"])}
-    expectations = [expected(spec["settings"]) for spec in stack.values()]
+    predicted = expectations(stack, batch)
 
     def rows(i):
         forward = [
             *quantities({key: value[i] for key, value in out.items()}, model),
             *((probe, None, torch.from_numpy(values[i])) for probe, values in losses.items()),
         ]
-        yield from (row(probe, layer, "forward", x, expectations[i].get((probe, layer))) for probe, layer, x in forward)
-        yield from (row(*key, "backward", x[i]) for key, x in stream_gradients.items())
-        yield from (row(*key, "backward", gradients[name][i]) for name, key in named.items())
+        yield from (row(probe, layer, "forward", x, predicted[i]) for probe, layer, x in forward)
+        yield from (row(*key, "backward", x[i], predicted[i]) for key, x in stream_gradients.items())
+        yield from (row(*key, "backward", gradients[name][i], predicted[i]) for name, key in named.items())
 
     return rows
 
 
-def row(probe, layer, direction, values, expected=None):
+def row(probe, layer, direction, values, expected):
     values = values.numpy()
     found = {
         "probe": probe,
@@ -105,39 +106,31 @@ def row(probe, layer, direction, values, expected=None):
         **moments(values),
         **quantiles(values),
     }
-    for column, value in (expected or {}).items():
-        found |= {f"expected_{column}": value, "relative_error": found[column] / value - 1 if value else None}
+    predicted = {column: prediction(value) for column, value in expected.get((probe, layer, direction), {}).items()}
+    found |= {f"expected_{column}": value for column, value in predicted.items()}
+    for column in predicted.keys() & {"rms", "mean"}:
+        found["relative_error"] = found[column] / predicted[column] - 1 if predicted[column] else None
     return found
 
 
-def expected(settings):
-    """{(probe, layer): {"rms" or "mean": value}} of one cell, from the declared stds; for independent normal weights.
+PREDICT = {"transformer": transformer.predict, "mlp": mlp.predict}
 
-    Known so far: everything up to the first attention scores, and, with a final norm, the logits and the loss. The
-    final stream's mean square is taken as the embedding's; what the blocks add counts only where a norm's eps does not.
+
+def expectations(stack, batch):
+    """What theory predicts of every cell: a list of {(probe, layer, direction): {"rms" or "mean", "scatter"}}.
+
+    From the declared stds and the batch; the draw itself does not enter, so cells that differ in seed alone share it.
     """
-    model, vocabulary = settings["model"], settings["corpus"]["vocabulary"]
-    if model["kind"] == "mlp" or model["norm_position"] == "post" or model["tied_head"] or model["norm"] == "batchnorm":
-        return {}
-    std = {t.kind: declared(t, chosen(settings)).expected_std for t in tensors(model, settings["corpus"]) if t.fan_in}
-    d, norm = model["width"], model["norm"]
-    stream = std["token_embedding"] ** 2 + std["position_embedding"] ** 2
-    h = theory.normalized_mean_square(stream, d, norm)
-    qkv = {kind: theory.linear_mean_square(d, std[kind], h) for kind in ("query", "key", "value")}
-    squares = {
-        ("embedding", None): stream,
-        ("attention_stream", 0): stream,
-        ("attention_input", 0): h,
-        **{(kind, 0): square for kind, square in qkv.items()},
-        ("scores", 0): qkv["query"] * qkv["key"],
-    }
-    means = {}
-    if norm != "none":
-        logits = theory.linear_mean_square(d, std["head"], h)
-        squares[("logits", None)] = logits
-        loss = theory.initial_loss(vocabulary, logits)
-        means = {(f"loss_{where}", None): loss for where in ("batch", "training_corpus", "validation")}
-    return {
-        **{key: {"rms": theory.prediction(np.sqrt(square))} for key, square in squares.items()},
-        **{key: {"mean": theory.prediction(mean)} for key, mean in means.items()},
-    }
+    inputs, targets = (part.numpy() for part in batch)
+    known, found = {}, []
+    for spec in stack.values():
+        settings = spec["settings"]
+        named = tensors(settings["model"], settings["corpus"])
+        stds = {t.name: declared(t, chosen(settings)).expected_std for t in named}
+        key = tuple(stds.values())
+        if key not in known:
+            known[key] = PREDICT[settings["model"]["kind"]](
+                settings["model"], stds, inputs, targets, settings["corpus"]["vocabulary"]
+            )
+        found.append(known[key])
+    return found

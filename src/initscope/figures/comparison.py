@@ -4,7 +4,7 @@ import matplotlib.patches
 import numpy as np
 import seaborn as sns
 
-from initscope.figures.axes import OUTCOMES, beside, log_axis, noted, panels
+from initscope.figures.axes import OUTCOMES, beside, log_axis, panels
 from initscope.spelling import spelled
 
 LARGEST, SMALLEST = np.finfo(np.float32).max, np.finfo(np.float32).smallest_subnormal
@@ -26,9 +26,13 @@ def variance(study):
     stream = study.signals[(study.signals["probe"] == "mlp_stream") & (study.signals["direction"] == "forward")]
     rows = over_seeds(stream, "scheme", "layer")
     rows[["rms", "expected_rms"]] **= 2
-    for (scheme, part), color, marker in zip(rows.groupby("scheme", sort=False), sns.color_palette("tab10"), "osD^v<>PX*"):
+    for (scheme, part), color, marker in zip(
+        rows.groupby("scheme", sort=False), sns.color_palette("tab10"), "osD^v<>PX*"
+    ):
         points_and_line(left, part, "layer", color, scheme, marker)
-        right.plot(part["layer"], part["rms"] / part["expected_rms"], color=color, marker=marker, ms=4, lw=0.8, label=scheme)
+        right.plot(
+            part["layer"], part["rms"] / part["expected_rms"], color=color, marker=marker, ms=4, lw=0.8, label=scheme
+        )
     log_axis(left, "y")
     left.set(xlabel="layer", ylabel="mean square of its output: points measured, lines predicted")
     right.axhline(1, color="black", lw=0.8)
@@ -48,8 +52,8 @@ def depth(study):
     for (top, bottom), norm in zip(grid.T, norms):
         through_depth(top, forward[forward["norm"] == norm], "layer", colors)
         through_depth(bottom, backward[backward["norm"] == norm], "layers", colors)
-        top.set(title=f"norm {norm}", xlabel=f"layer, of {max(study.axes['layers'])}", ylim=(1e-50, 1e44))
-        bottom.set(xlabel="layers of the network", xscale="log", ylim=(1e-50, 1e44))
+        top.set(title=f"norm {norm}", xlabel=f"layer, of {max(study.axes['layers'])}")
+        bottom.set(xlabel="layers of the network", xscale="log")
         bottom.set_xticks(study.axes["layers"], study.axes["layers"])
         bottom.minorticks_off()
     grid[0, 0].set_ylabel("rms of the stream")
@@ -70,8 +74,11 @@ def through_depth(ax, rows, x, colors):
             edge = SMALLEST if (gone["rms"] == 0).iloc[0] else LARGEST
             ax.plot([place], [edge], marker="x", ms=7, color=colors[label])
             ax.annotate(f"{place:g}", (place, edge), textcoords="offset points", xytext=(4, 3), fontsize=7)
-    for edge in (LARGEST, SMALLEST):
-        ax.axhline(edge, color="0.4", lw=0.8, ls="--", zorder=0)
+    low, high = ax.get_ylim()
+    if low < 1e-30 or high > 1e30:
+        ax.set_ylim(1e-50, 1e44)
+        for edge in (LARGEST, SMALLEST):
+            ax.axhline(edge, color="0.4", lw=0.8, ls="--", zorder=0)
 
 
 def residual(study):
@@ -87,7 +94,13 @@ def residual(study):
         points_and_line(left, growth[growth["scheme"] == scheme], "layers", color, scheme, marker)
         points_and_line(right, within[within["scheme"] == scheme], "layer", color, scheme, marker)
     depths = np.array(study.axes["layers"])
-    left.plot(depths, growth["rms"].max() * np.sqrt(depths / depths.max()), color="0.5", ls=":", label="in proportion to sqrt(layers)")
+    left.plot(
+        depths,
+        growth["rms"].max() * np.sqrt(depths / depths.max()),
+        color="0.5",
+        ls=":",
+        label="in proportion to sqrt(layers)",
+    )
     for ax, which in ((left, "xy"), (right, "y")):
         for axis in which:
             log_axis(ax, axis)
@@ -109,6 +122,7 @@ RECOMMENDED = {
 }
 RECOMMENDED |= {("gelu", norm): RECOMMENDED["relu", norm] for norm in (False, True)}
 RECOMMENDED |= {("sigmoid", norm): RECOMMENDED["tanh", norm] for norm in (False, True)}
+FRAME = {"fill": False, "lw": 1.6, "edgecolor": "black"}
 NAMED = {"he_normal": "He", "xavier_normal": "Xavier"}
 
 
@@ -116,10 +130,14 @@ def interaction(study):
     axes = study.axes
     columns = [(scheme, factor) for scheme in axes["scheme"] for factor in axes["factor"]]
     lines = [(activation, norm) for activation in axes["activation"] for norm in axes["norm"]]
-    figure, ax = panels(study, "Which start suits which activation and norm?", 1, size=(1.25 * len(columns) + 3, 0.44 * len(lines) + 2))
+    figure, ax = panels(
+        study, "Which start suits which activation and norm?", 1, size=(1.25 * len(columns) + 3, 0.44 * len(lines) + 2)
+    )
     keys = ["activation", "norm", "scheme", "factor"]
     outcomes = study.cells.groupby(keys)["outcome"].agg(lambda found: found.mode().iloc[0])
-    early, late = (at_update(study, update).groupby(keys)["x"].median() for update in (50, study.settings["training"]["updates"]))
+    early, late = (
+        at_update(study, update).groupby(keys)["x"].median() for update in (50, study.settings["training"]["updates"])
+    )
     for i, (activation, norm) in enumerate(lines):
         for j, column in enumerate(columns):
             key = (activation, norm, *column)
@@ -135,7 +153,7 @@ def interaction(study):
                 fontweight="bold" if marked else "normal",
             )
             if marked:
-                ax.add_patch(matplotlib.patches.Rectangle((j + 0.04, i + 0.06), 0.92, 0.88, fill=False, lw=1.6))
+                ax.add_patch(matplotlib.patches.Rectangle((j + 0.04, i + 0.06), 0.92, 0.88, **FRAME))
     ax.set(xlim=(0, len(columns)), ylim=(len(lines), 0))
     ax.set_xticks(np.arange(len(columns)) + 0.5, [named(study, *column) for column in columns])
     ax.set_yticks(np.arange(len(lines)) + 0.5, [f"{activation}, {norm}" for activation, norm in lines])
@@ -143,14 +161,22 @@ def interaction(study):
     ax.xaxis.tick_top()
     present = [name for name in OUTCOMES if name in set(outcomes)]
     handles = [matplotlib.patches.Patch(color=OUTCOMES[name], alpha=0.45, label=name) for name in present]
-    handles.append(matplotlib.patches.Patch(fill=False, lw=1.6, label="the source's\nrecommendation"))
-    ax.legend(handles=handles, title="outcome;\nx at 50 and at the last\nupdate, median over seeds", fontsize=8, title_fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
+    handles.append(matplotlib.patches.Patch(**FRAME, label="the source's\nrecommendation"))
+    ax.legend(
+        handles=handles,
+        title="outcome;\nx at 50 and at the last\nupdate, median over seeds",
+        fontsize=8,
+        title_fontsize=8,
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        frameon=False,
+    )
     return figure
 
 
 def named(study, scheme, factor):
     name = NAMED.get(scheme) or f"std {spelled(study.settings['init']['std'])}"
-    return name if factor == 1.0 else f"{name}\n× {factor:g}"
+    return name if factor == 1.0 else f"{name}\ntimes {factor:g}"
 
 
 def in_short(x):
