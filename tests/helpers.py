@@ -3,6 +3,8 @@
 from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 from initscope import config, orders, records, tables
 from initscope.records import STAGES, of_study
 from initscope.tensors import unpack
@@ -24,6 +26,14 @@ SMALL_MLP = {
     "model": {"kind": "mlp", "layers": 3, "width": 8, "activation": "relu", "norm": "none", "residual": False},
     "training": {"optimizer": "sgd", "learning_rate": 0.1},
 }
+
+
+def refused(made):
+    """The one line that a setup is refused with."""
+    with pytest.raises(SystemExit) as stop:
+        made()
+    assert "\n" not in str(stop.value)
+    return str(stop.value)
 
 
 def study(axes=None, small=True, base=SMALL, **over):

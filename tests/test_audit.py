@@ -137,7 +137,7 @@ def test_large_weights_saturate(made):
 def test_predictions_beside_measurements(made):
     """Every forward rms has a prediction (issue: 95 %), and one cell lies within 4 of its predicted scatters of it.
 
-    What theory was measured to be worth over seeds stands in benchmarks/theory.py; 3 %, for what it is off by itself.
+    What theory was measured to be worth over seeds stands in benchmarks/accuracy.py; 3 %, for what it is off by itself.
     """
     of_shares = {"attention_entropy", "attention_peaked", "mlp_saturated", "mlp_dead"}
     for std in (0.001, 0.1, 1.0):
@@ -207,6 +207,8 @@ def test_nan_and_infinity_are_values_and_counted():
 
 def test_saturation_is_the_share_of_flat_slopes():
     out = defaultdict(None, {("mlp_preactivation", 0): torch.tensor([[0.0, 3.0], [0.1, -3.0]])})
-    found = {probe: values for probe, _, values in probes.quantities(out, {"activation": "tanh"})}
+    found = {
+        probe: values for probe, _, values in probes.quantities(out, {"kind": "transformer", "activation": "tanh"})
+    }
     assert found["mlp_saturated"].tolist() == [[False, True], [False, True]]  # |tanh| > 0.99
     assert found["mlp_dead"].tolist() == [False, True]

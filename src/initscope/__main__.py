@@ -12,10 +12,12 @@ def main():
     again = commands.add_parser("reproduce", help="compute results again from nothing, aside, and compare every byte")
     again.add_argument("targets", nargs="+", help="studies (scale), their stages (scale_train) or files of results/")
     again.add_argument("--cores", default="all")
+    first = commands.add_parser("first-losses", help="predicted beside reported first losses of networks in a file")
+    first.add_argument("path", help="a YAML list, as data/first_losses.yaml")
     held = commands.add_parser("store", help="what .store/ holds")
     held.add_argument("--empty", action="store_true", help="remove all of it; results/ stays as it is")
     asked = vars(parser.parse_args())
-    globals()[asked.pop("command")](**asked)
+    globals()[asked.pop("command").replace("-", "_")](**asked)
 
 
 def overview():
@@ -28,6 +30,12 @@ def reference():
     from initscope.reference import reference
 
     print(reference(), end="")
+
+
+def first_losses(path):
+    from initscope.first_losses import first_losses
+
+    print(first_losses(path))
 
 
 def store(empty):

@@ -55,7 +55,7 @@ def parameter_rows(settings, weights):
 
 
 def checked(start, values):
-    """Does a tensor start as declared? Its std by a z-score, a constant by equality."""
+    """Does a tensor start as declared? A constant by equality; else its std by a z-score, its bound, its angles."""
     if start.constant is not None:
         return {"check": bool((values == np.float32(start.constant)).all())}
     x = values.astype(np.float64)
@@ -65,8 +65,22 @@ def checked(start, values):
         "kurtosis": float((c**4).mean() / (c**2).mean() ** 2) if x.size > 1 else None,
         "largest": float(np.abs(x).max() / start.expected_std),
         "z": float(z),
-        "check": bool(abs(z) <= TOLERANCE),
+        "check": bool(abs(z) <= TOLERANCE and within(start.bound, x) and shaped(start, x)),
     }
+
+
+def within(bound, x):
+    """Is nothing larger than what the distribution can give (up to float32's rounding)?"""
+    return bound is None or np.abs(x).max() <= bound * (1 + 1e-6)
+
+
+def shaped(start, x):
+    """Are the rows or columns of an orthogonal tensor orthonormal, up to the scale and float32's rounding?"""
+    if start.distribution != "orthogonal":
+        return True
+    few = x if x.shape[0] <= x.shape[1] else x.T
+    gram = few @ few.T / (start.std**2 * few.shape[1])
+    return np.abs(gram - np.eye(len(gram))).max() < 1e-5
 
 
 def measured(stack, weights, examples):

@@ -53,11 +53,16 @@ def quantities(out, model):
         elif probe != "attention":
             yield probe, layer, value
         if probe in ("attention_update", "mlp_update"):
-            yield f"{probe}_ratio", layer, row_norms(value) / row_norms(out[probe.replace("update", "stream"), layer])
+            yield f"{probe}_ratio", layer, row_norms(value) / row_norms(out[before(probe, layer, model)])
         if probe == "mlp_preactivation":
             flat = slope(ACTIVATIONS[model["activation"]], value).abs() < FLAT
             yield "mlp_saturated", layer, flat
             yield "mlp_dead", layer, flat.all(0)
+
+
+def before(update, layer, model):
+    """The probe of the stream that an update is added to; an MLP's `mlp_stream` has the layer's own update in it."""
+    return update.replace("update", "stream"), layer - (model["kind"] == "mlp")
 
 
 def visible(scores):

@@ -83,7 +83,7 @@ TABLES = {
         real("kurtosis", "E (x - mean)^4 / std^4: 3 for a normal; null for constants"),
         real("largest", "largest |x| in units of expected_std; null for constants"),
         real("z", "(measured_std - expected_std) / standard error; null for constants"),
-        flag("check", "does the tensor start as declared: |z| <= 4, or equal to its constant"),
+        flag("check", "does the tensor start as declared: |z| <= 4, within its bound, orthonormal; or its constant"),
     ],
     "signals": [
         text("probe", "named point of the network (forward), stream or parameter tensor (backward)"),

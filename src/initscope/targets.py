@@ -1,5 +1,6 @@
 """What may be asked for: everything published, a study, a stage of a study, or any file of results/."""
 
+from initscope.config import MEASURES
 from initscope.faults import nearest
 from initscope.records import STAGES, upstreams
 from initscope.view import RESULTS
@@ -18,8 +19,10 @@ def names(config):
     """{target: {study: stages}}: `all`, `report`, every study, and every stage of every study."""
     published = {"all": tuple(STAGES), "report": GROUPS["figures"]}
     found = {target: dict.fromkeys(config.published, stages) for target, stages in published.items()}
-    for study in config.studies:
-        for target, stages in {study: tuple(STAGES), **{f"{study}_{group}": GROUPS[group] for group in GROUPS}}.items():
+    for study, over in config.studies.items():
+        left_out = set(MEASURES) - set((over or {}).get("stages", MEASURES))
+        groups = {f"{study}_{group}": stages for group, stages in GROUPS.items() if group not in left_out}
+        for target, stages in {study: tuple(STAGES), **groups}.items():
             if target in found:
                 raise SystemExit(f"{config.source}: studies: {target!r} would name two things; rename a study")
             found[target] = {study: stages}

@@ -5,7 +5,6 @@ from functools import cache
 from pathlib import Path
 
 
-@cache
 def read_text(path, sha256=None):
     """The file as text. ValueError with the mend where it is absent, not text, or not what the order was for."""
     try:
@@ -30,16 +29,27 @@ def parts(text, unit, held_out):
     return {"training": symbols[: len(symbols) - held], "validation": symbols[len(symbols) - held :]}
 
 
+def surveyed(path, *how):
+    """{"sha256", "vocabulary"} of a text that will do. ValueError with the mend for one that will not.
+
+    how: unit, held_out, length. Every cell of a study asks: a file that is as it was is read once.
+    """
+    try:
+        as_it_is = Path(path).stat()
+    except OSError:
+        as_it_is = None
+    return survey(as_it_is, path, *how)
+
+
 @cache
-def surveyed(path, unit, held_out, length):
-    """{"sha256", "vocabulary"} of a text that will do. ValueError with the mend for one that will not."""
+def survey(as_it_is, path, unit, held_out, length):
     text = read_text(path)
     if not text:
         raise ValueError("the file is empty; name a text")
     part = parts(text, unit, held_out)
     training, validation = set(part["training"]), set(part["validation"])
     if len(training) < 2:
-        raise ValueError(f"its training part has {len(training)} different symbols; a text needs at least 2")
+        raise ValueError(f"its training part has no symbol but {sorted(training)}; a text needs at least 2")
     for name, symbols in part.items():
         if len(symbols) < length:
             mend = "use a longer text, a shorter corpus.length or another corpus.held_out"

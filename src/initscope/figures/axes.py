@@ -61,12 +61,13 @@ def log_axis(ax, which):
     axis.set_minor_locator(matplotlib.ticker.NullLocator())
 
 
-def std_axis(ax, study):
-    """The stds of the study on a log axis, spelled as everywhere."""
-    log_axis(ax, "x")
+def main_axis(ax, study):
+    """The values of the study's main axis, spelled as everywhere; on a log axis where they are positive numbers."""
+    if study.numeric:
+        log_axis(ax, "x")
     if len(study.labels) <= 12:
-        ax.set_xticks([float(label) for label in study.labels], study.labels)
-    ax.set_xlabel("std of the weights")
+        ax.set_xticks(study.ordered if study.numeric else range(len(study.labels)), study.labels)
+    ax.set_xlabel(study.named)
 
 
 def saved(figure):

@@ -10,9 +10,16 @@ from initscope.spelling import spelled
 LARGEST, SMALLEST = np.finfo(np.float32).max, np.finfo(np.float32).smallest_subnormal
 
 
-def over_seeds(rows, *keys):
-    """Median over seeds of what was measured, and what was predicted, at every point of `keys`."""
-    return rows.groupby(list(keys), sort=False)[["rms", "expected_rms"]].median().reset_index()
+def over_seeds(rows, *keys, mean=np.mean):
+    """What was measured, over seeds, and what was predicted of that, at every point of `keys`."""
+    columns = {"rms": mean, "expected_rms": "first", "expected_scatter": "first"}
+    return rows.groupby(list(keys), sort=False).agg(columns).reset_index()
+
+
+def root_mean_square(values):
+    """What is predicted of gradients: their squares vary so much from seed to seed that their mean stands apart."""
+    with np.errstate(over="ignore"):
+        return float(np.sqrt(np.square(values.astype(float)).mean()))
 
 
 def points_and_line(ax, rows, x, color, label, marker="o"):
@@ -25,20 +32,24 @@ def variance(study):
     figure, (left, right) = panels(study, "Does a linear map multiply the variance by fan_in * Var(W)?", 2)
     stream = study.signals[(study.signals["probe"] == "mlp_stream") & (study.signals["direction"] == "forward")]
     rows = over_seeds(stream, "scheme", "layer")
-    rows[["rms", "expected_rms"]] **= 2
-    for (scheme, part), color, marker in zip(
-        rows.groupby("scheme", sort=False), sns.color_palette("tab10"), "osD^v<>PX*"
-    ):
-        points_and_line(left, part, "layer", color, scheme, marker)
-        right.plot(
-            part["layer"], part["rms"] / part["expected_rms"], color=color, marker=marker, ms=4, lw=0.8, label=scheme
-        )
-    log_axis(left, "y")
-    left.set(xlabel="layer", ylabel="mean square of its output: points measured, lines predicted")
+    schemes = zip(study.axes["scheme"], sns.color_palette("tab10"), "osD^v<>PX*")
+    for scheme, color, marker in schemes:
+        part = rows[rows["scheme"] == scheme]
+        squares = part.assign(rms=part["rms"] ** 2, expected_rms=part["expected_rms"] ** 2)
+        points_and_line(left, squares, "layer", color, scheme, marker)
+        ratio = squares["rms"] / squares["expected_rms"]
+        right.plot(part["layer"], ratio, color=color, marker=marker, ms=4, lw=0.8, label=scheme)
+    scatter = 2 * rows.groupby("layer")["expected_scatter"].max() / np.sqrt(len(study.axes["seed"]))  # of the square
+    right.fill_between(scatter.index, 1 - 2 * scatter, 1 + 2 * scatter, color="0.85", zorder=0, label=SCATTER)
     right.axhline(1, color="black", lw=0.8)
-    right.set(xlabel="layer", ylabel="measured / predicted, median over seeds")
-    beside(right, "scheme")
+    log_axis(left, "y")
+    left.set(xlabel="layer", ylabel="mean square of its output")
+    right.set(xlabel="layer", ylabel="measured / predicted, mean over seeds")
+    beside(right, "scheme: points measured,\nlines predicted")
     return figure
+
+
+SCATTER = "predicted scatter of\nsuch a mean, 2 std"
 
 
 def depth(study):
@@ -50,8 +61,8 @@ def depth(study):
     backward = stream[(stream["direction"] == "backward") & (stream["layer"] == 0)]
     colors = dict(zip(study.labels, sns.color_palette("viridis", len(study.labels))))
     for (top, bottom), norm in zip(grid.T, norms):
-        through_depth(top, forward[forward["norm"] == norm], "layer", colors)
-        through_depth(bottom, backward[backward["norm"] == norm], "layers", colors)
+        through_depth(top, forward[forward["norm"] == norm], "layer", colors, np.mean)
+        through_depth(bottom, backward[backward["norm"] == norm], "layers", colors, root_mean_square)
         top.set(title=f"norm {norm}", xlabel=f"layer, of {max(study.axes['layers'])}")
         bottom.set(xlabel="layers of the network", xscale="log")
         bottom.set_xticks(study.axes["layers"], study.axes["layers"])
@@ -62,10 +73,9 @@ def depth(study):
     return figure
 
 
-def through_depth(ax, rows, x, colors):
-    """A line per std; the first layer at which the measured signal is no longer a float32 number, or is 0, is marked."""
-    ax.set_yscale("log")
-    for label, part in over_seeds(rows, "std (label)", x).groupby("std (label)"):
+def through_depth(ax, rows, x, colors, mean):
+    """A line per std; the first layer at which the measured signal is no float32 number any more, or 0, is marked."""
+    for label, part in over_seeds(rows, "label", x, mean=mean).groupby("label"):
         gone = part[~np.isfinite(part["rms"]) | (part["rms"] == 0)]
         kept = part[np.isfinite(part["rms"]) & (part["rms"] > 0)]
         points_and_line(ax, kept, x, colors[label], None, ".")
@@ -74,6 +84,7 @@ def through_depth(ax, rows, x, colors):
             edge = SMALLEST if (gone["rms"] == 0).iloc[0] else LARGEST
             ax.plot([place], [edge], marker="x", ms=7, color=colors[label])
             ax.annotate(f"{place:g}", (place, edge), textcoords="offset points", xytext=(4, 3), fontsize=7)
+    log_axis(ax, "y")
     low, high = ax.get_ylim()
     if low < 1e-30 or high > 1e30:
         ax.set_ylim(1e-50, 1e44)
@@ -85,7 +96,8 @@ def residual(study):
     figure, (left, right) = panels(study, "How much does the residual stream grow with depth?", 2)
     stream = study.signals[study.signals["direction"] == "forward"]
     ends = stream[stream["probe"].isin(["embedding", "final_stream"])]
-    ends = over_seeds(ends, "scheme", "layers", "probe").set_index(["scheme", "layers", "probe"]).unstack("probe")
+    ends = over_seeds(ends, "scheme", "layers", "probe").drop(columns="expected_scatter")
+    ends = ends.set_index(["scheme", "layers", "probe"]).unstack("probe")
     growth = (ends.xs("final_stream", axis=1, level=1) / ends.xs("embedding", axis=1, level=1)).reset_index()
     deepest = stream[(stream["layers"] == max(study.axes["layers"])) & (stream["probe"] == "attention_stream")]
     within = over_seeds(deepest, "scheme", "layer")

@@ -3,7 +3,7 @@
 import numpy as np
 import seaborn as sns
 
-from initscope.figures.axes import OUTCOMES, beside, log_axis, noted, panels, references, std_axis
+from initscope.figures.axes import OUTCOMES, beside, log_axis, main_axis, noted, panels, references
 from initscope.figures.study import RANGE
 
 
@@ -52,7 +52,7 @@ def signal_depth(study):
         if stream["depth"].max() <= 8 and "layers" not in study.axes:
             ax.set_xticks(range(stream["depth"].max() + 1), sublayers(stream["depth"].max() // 2))
             ax.set_xlabel("where in the network: before this sublayer")
-    beside(axes[1], "std of the weights")
+    beside(axes[1], study.named)
     noted(axes[0], int((~stream["finite"]).sum()), "values are not finite and not drawn")
     return figure
 
@@ -74,7 +74,7 @@ def attention(study):
         rows["block"] = rows["layer"].map(lambda layer, what=what: f"{what}, block {layer:.0f}")
         sns.lineplot(
             rows,
-            x="std",
+            x="at",
             y=column,
             hue="block",
             style=study.style,
@@ -88,15 +88,15 @@ def attention(study):
     noted(left, int((~scores["finite"]).sum()), "values are not finite and not drawn")
     theory = scores[scores["expected_rms"].notna()]
     left.plot(
-        *theory.groupby("std")["expected_rms"].first().reset_index().to_numpy().T,
+        *theory.groupby("at")["expected_rms"].first().reset_index().to_numpy().T,
         color="black",
         ls="--",
         label="predicted, block 0",
         zorder=0,
     )
     log_axis(left, "y")
-    std_axis(left, study)
-    std_axis(right, study)
+    main_axis(left, study)
+    main_axis(right, study)
     left.set(ylabel="std of the scores before softmax")
     right.axhline(1, color="black", lw=0.8, ls="--", label="entropy of uniform attention")
     right.set(ylim=(-0.05, 1.1), ylabel="entropy / maximum; share of peaked rows")
@@ -109,7 +109,7 @@ def initial_loss(study):
     figure, ax = panels(study, "Is the initial loss that of a uniform guess?", 1)
     sns.scatterplot(
         study.cells,
-        x="std",
+        x="at",
         y="initial_loss_training_corpus",
         style=study.style,
         color="#1f78b4",
@@ -118,12 +118,10 @@ def initial_loss(study):
         **({} if study.style else {"label": "training corpus, each cell"}),
     )
     lost = int((~np.isfinite(study.cells["initial_loss_training_corpus"])).sum())
-    predicted = study.cells.groupby("std")["predicted_initial_loss"].first().reset_index()
-    ax.plot(
-        predicted["std"], predicted["predicted_initial_loss"], color="black", ls="--", marker="_", label="predicted"
-    )
+    predicted = study.cells.groupby("at")["predicted_initial_loss"].first().reset_index()
+    ax.plot(predicted["at"], predicted["predicted_initial_loss"], color="black", ls="--", marker="_", label="predicted")
     references(ax, study, "ln_vocabulary", "loss_floor")
-    std_axis(ax, study)
+    main_axis(ax, study)
     log_axis(ax, "y")
     ax.set(ylabel="loss before the first update (nats per token)")
     noted(ax, lost, "cells are not finite and not drawn")
@@ -143,7 +141,7 @@ def loss_curves(study):
     ax.set_xticks(sorted(rows["update"].unique()), [str(update) for update in sorted(rows["update"].unique())])
     ax.minorticks_off()
     ax.set_xlim(left=-0.15)
-    beside(ax, "std of the weights")
+    beside(ax, study.named)
     noted(ax, int((~finite).sum()), "recorded values are not finite and not drawn")
     return figure
 
@@ -154,7 +152,7 @@ def final_loss(study):
     present = [name for name in OUTCOMES if name in set(study.cells["outcome"])]
     sns.scatterplot(
         study.cells[finite],
-        x="std",
+        x="at",
         y="final_loss_validation",
         hue="outcome",
         style=study.style,
@@ -164,12 +162,12 @@ def final_loss(study):
         ax=ax,
     )
     references(ax, study, "ln_vocabulary", "baseline_loss", "loss_floor")
-    std_axis(ax, study)
+    main_axis(ax, study)
     log_axis(ax, "y")
     ax.set(ylabel=f"validation loss after {study.settings['training']['updates']} updates (nats per token)")
     edge = {"transform": ax.get_xaxis_transform(), "color": OUTCOMES["diverged"], "clip_on": False}
-    for std, count in study.cells[~finite].groupby("std").size().items():
-        ax.plot([std], [1.0], marker="^", **edge)
-        ax.text(std, 1.02, f"{count} not finite", ha="center", fontsize=8, **edge)
+    for at, count in study.cells[~finite].groupby("at").size().items():
+        ax.plot([at], [1.0], marker="^", **edge)
+        ax.text(at, 1.02, f"{count} not finite", ha="center", fontsize=8, **edge)
     beside(ax, "outcome")
     return figure

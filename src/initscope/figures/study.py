@@ -1,5 +1,6 @@
 """The tables of a study, as figures need them."""
 
+import pandas as pd
 import pyarrow as pa
 import seaborn as sns
 
@@ -10,10 +11,19 @@ RANGE = ("pi", 100)  # a band from the smallest to the largest seed: no bootstra
 
 
 class Study:
-    """The tables of a study as data frames; every row has a `std`, whether or not the study varies it."""
+    """The tables of a study as data frames; None for those that it does not make.
+
+    Every row stands at one value of the main axis: `std` where the study varies it, else its first axis beside the
+    seed. Columns: `at`, that value (its place in the axis where it is no positive number); `label`, as it is spelled;
+    `variant`, the other axes in words.
+    """
 
     def __init__(self, spec, read):
         self.axes, self.settings, up = spec["axes"], spec["settings"], spec["upstream"]
+        varied = [axis for axis in self.axes if axis != "seed"]
+        self.main = "std" if "std" in varied or not varied else varied[0]
+        self.values = self.axes.get(self.main, [self.settings["init"].get("std", "not used")])
+        self.others = [axis for axis in varied if axis != self.main]
         self.parameters = self.frame(read(key, "parameters.parquet") for key in up.get("audit", ()))
         self.signals = self.frame(read(key, "signals.parquet") for key in up.get("audit", ()))
         self.curves = self.frame(read(key, "curves.parquet") for key in up.get("train", ()))
@@ -24,19 +34,32 @@ class Study:
         if not files:
             return None
         found = pa.concat_tables(table(data) for data in files).to_pandas()
-        if "std" not in self.axes:
-            found["std"] = self.settings["init"].get("std")
-        found["std (label)"] = found["std"].map(spelled)
-        others = [axis for axis in self.axes if axis not in ("seed", "std")]
+        main = found[self.main] if self.main in self.axes else pd.Series(self.values[0], index=found.index)
+        found["at"] = main if self.numeric else main.map(self.values.index)
+        found["label"] = main.map(spelled)
         found["variant"] = [
-            ", ".join(f"{axis} {spelled(row[axis])}" for axis in others) for row in found[others].to_dict("records")
+            ", ".join(f"{axis} {spelled(row[axis])}" for axis in self.others)
+            for row in found[self.others].to_dict("records")
         ]
         return found
 
     @property
+    def numeric(self):
+        return all(isinstance(x, int | float) and not isinstance(x, bool) and x > 0 for x in self.values)
+
+    @property
+    def ordered(self):
+        return sorted(self.values) if self.numeric else self.values
+
+    @property
     def labels(self):
-        """The stds as they are spelled, in the order of their values."""
-        return [spelled(value) for value in sorted(self.cells["std"].unique())]
+        """The values of the main axis as they are spelled, numbers in their order."""
+        return [spelled(value) for value in self.ordered]
+
+    @property
+    def named(self):
+        """The main axis in words."""
+        return "std of the weights" if self.main == "std" else self.main.replace("_", " ")
 
     @property
     def style(self):
@@ -44,8 +67,8 @@ class Study:
         return "variant" if self.cells["variant"].nunique() > 1 else None
 
     def lines(self, data, **how):
-        """A line per std (colour) and variant (dashes): median over seeds, and a band that holds every seed."""
-        colour = {"hue": "std (label)", "hue_order": self.labels, "palette": "viridis"}
+        """A line per value of the main axis (colour) and variant (dashes): median over seeds, a band that holds all."""
+        colour = {"hue": "label", "hue_order": self.labels, "palette": "viridis"}
         return sns.lineplot(data, **colour, estimator="median", errorbar=RANGE, style=self.style, **how)
 
     def caption(self):
