@@ -86,7 +86,12 @@ def linear(name, kind, fan_in, fan_out, place):
 
 
 # {norm: its learnable parts}; what a norm does stands in models/norms
-NORMS = {"none": (), "layernorm": ("scale", "offset"), "rmsnorm": ("scale",), "batchnorm": ("scale", "offset")}
+NORMS = {
+    "none": (),
+    "layernorm": ("scale", "offset"),
+    "rmsnorm": ("scale",),
+    "batchnorm": ("scale", "offset"),
+}
 
 
 def normalization(name, norm, place):
