@@ -247,6 +247,15 @@ def test_a_network_of_zeros(changes):
     assert rows["loss_batch", None, "forward"]["mean"] == pytest.approx(np.log(CLASSES))
 
 
+@pytest.mark.parametrize("changes", [variant(norm="unheard of"), variant(activation="unheard of")])
+def test_what_has_no_formula_has_no_prediction(changes):
+    """None at all, rather than that of another norm: everything downstream of the first sublayer depends on it."""
+    stds = {name: 0.1 for name in shapes(TRANSFORMER, VOCABULARY) if name.endswith("weight")}
+    assert transformer.predict(TRANSFORMER | changes, stds, *markov(), VOCABULARY) == {}
+    stds = {name: 0.1 for name in shapes(MLP, CLASSES, 64) if name.endswith("weight")}
+    assert mlp.predict(MLP | changes, stds, *clusters(), CLASSES) == {}
+
+
 # ---- MLPs ------------------------------------------------------------------------------------------------------------
 
 GAINS = {"relu": 2**0.5, "tanh": 1.0, "gelu": 1.5, "sigmoid": 1.8}

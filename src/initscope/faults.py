@@ -1,9 +1,8 @@
 """What is wrong with a setup, in one line that names the key, the value and the mend."""
 
 from difflib import get_close_matches
-from typing import get_args
 
-from initscope.setup import AXES, Setup, variants
+from initscope.setup import AXES, Setup, tag, variants
 
 
 def explained(error, origin):
@@ -59,11 +58,6 @@ def fields(place):
         return Setup.model_fields
     section = [kind for kind in variants(place[0]) if not several(place[0]) or tag(kind) == place[1]]
     return section[0].model_fields
-
-
-def tag(section):
-    """`markov` of the class Markov: the one value of its first key."""
-    return get_args(next(iter(section.model_fields.values())).annotation)[0]
 
 
 def meaning(place):

@@ -24,17 +24,17 @@ def sigmoid(z):
     return 1 / (1 + math.exp(-z))
 
 
-# E phi(z)^2, z ~ N(0, 1)
+# {activation: E phi(z)^2, z ~ N(0, 1)}; what an activation does stands in models/activations
 SECOND_MOMENTS = {
     "identity": 1.0,
     "relu": 1 / 2,
     "leaky_relu": (1 + 0.01**2) / 2,  # slope 0.01
-    "gelu": 1 / 4 + (1 / math.sqrt(3) + math.pi / 6) / (2 * math.pi),  # z Phi(z)
     # alpha 1; of (e^z - 1)^2 over z < 0, since E e^(a z) [z < 0] = e^(a^2 / 2) Phi(-a)
     "elu": rounded(1 + math.exp(2) * normal_cdf(-2) - 2 * math.exp(1 / 2) * normal_cdf(-1)),
+    "gelu": 1 / 4 + (1 / math.sqrt(3) + math.pi / 6) / (2 * math.pi),  # z Phi(z)
     "silu": rounded(normal_mean(lambda z: (z * sigmoid(z)) ** 2)),
-    "sigmoid": rounded(normal_mean(lambda z: sigmoid(z) ** 2)),
     "tanh": rounded(normal_mean(lambda z: math.tanh(z) ** 2)),
+    "sigmoid": rounded(normal_mean(lambda z: sigmoid(z) ** 2)),
 }
 GAINS_OF_THEORY = {activation: math.sqrt(1 / moment) for activation, moment in SECOND_MOMENTS.items()}
 

@@ -3,10 +3,9 @@
 from typing import get_args, get_origin
 
 from initscope.distributions import DISTRIBUTIONS
-from initscope.faults import tag
 from initscope.schemes import CONSTANTS, SCHEMES, SYMBOLS
 from initscope.schemes import GROUPS as KINDS
-from initscope.setup import Setup, variants
+from initscope.setup import Setup, tag, variants
 from initscope.tables import TABLES
 from initscope.targets import GROUPS
 

@@ -14,8 +14,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from initscope.gains import GAINS_OF_TORCH
-from initscope.models.layout import tensors
+from initscope.gains import GAINS_OF_THEORY, GAINS_OF_TORCH
+from initscope.models.layout import NORMS, tensors
 from initscope.schemes import SCHEMES, useless
 from initscope.texts import surveyed
 
@@ -113,13 +113,17 @@ class Gaussian(Section):
     validation_examples: Count = Field(description="inputs held out")
 
 
+Sequences = Markov | Text  # of tokens, for a Transformer
+Examples = Digits | Gaussian  # of features and a class, for an MLP
+
+
 class Batches(Section):
     seed: Seed = Field(description="the order in which training examples are seen")
     size: Count = Field(description="sequences or examples in a batch")
 
 
-Activation = Literal["identity", "relu", "leaky_relu", "elu", "gelu", "silu", "tanh", "sigmoid"]
-Norm = Literal["none", "layernorm", "rmsnorm", "batchnorm"]
+Activation = Literal[tuple(GAINS_OF_THEORY)]
+Norm = Literal[tuple(NORMS)]
 
 
 class Transformer(Section):
@@ -204,7 +208,7 @@ class Compute(Section):
 
 
 class Setup(Section):
-    corpus: Annotated[Markov | Text | Digits | Gaussian, Field(discriminator="source")]
+    corpus: Annotated[Sequences | Examples, Field(discriminator="source")]
     batches: Batches
     model: Annotated[Transformer | Mlp, Field(discriminator="kind")]
     init: Init
@@ -214,9 +218,9 @@ class Setup(Section):
 
     @model_validator(mode="after")
     def fits(self):
-        reads_tokens = isinstance(self.corpus, Markov | Text)
+        reads_tokens = isinstance(self.corpus, Sequences)
         if reads_tokens != isinstance(self.model, Transformer):
-            sources = "digits or gaussian" if reads_tokens else "markov or text"
+            sources = " or ".join(tag(kind) for kind in get_args(Examples if reads_tokens else Sequences))
             refuse("model.kind", self.model.kind, f"it cannot read {self.corpus.source}; use corpus.source {sources}")
         if reads_tokens and self.model.context + 1 > self.corpus.length:
             refuse(
@@ -248,6 +252,11 @@ class Setup(Section):
 
 def refuse(key, value, mend):
     raise PydanticCustomError("refused", "{mend}", {"key": key, "value": value, "mend": mend})
+
+
+def tag(section):
+    """`markov` of the class Markov: the one value of its first key."""
+    return get_args(next(iter(section.model_fields.values())).annotation)[0]
 
 
 def variants(name):

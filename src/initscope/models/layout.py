@@ -85,7 +85,13 @@ def linear(name, kind, fan_in, fan_out, place):
     return [weight, Tensor(f"{name}.bias", "bias", shape=(fan_out,), reads=fan_in, **place)]
 
 
-NORMS = {"none": (), "rmsnorm": ("scale",), "layernorm": ("scale", "offset"), "batchnorm": ("scale", "offset")}
+# {norm: its learnable parts}; what a norm does stands in models/norms
+NORMS = {
+    "none": (),
+    "layernorm": ("scale", "offset"),
+    "rmsnorm": ("scale",),
+    "batchnorm": ("scale", "offset"),
+}
 
 
 def normalization(name, norm, place):

@@ -25,4 +25,9 @@ def batchnorm(p, name, x):
     return c * torch.rsqrt((c * c).mean(0) + EPS) * p[f"{name}.scale"] + p[f"{name}.offset"]
 
 
-NORMS = {"none": lambda p, name, x: x, "layernorm": layernorm, "rmsnorm": rmsnorm, "batchnorm": batchnorm}
+NORMS = {
+    "none": lambda p, name, x: x,
+    "layernorm": layernorm,
+    "rmsnorm": rmsnorm,
+    "batchnorm": batchnorm,
+}

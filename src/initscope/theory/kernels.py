@@ -149,6 +149,9 @@ class BatchNorm:
         return vectors @ total @ vectors.T
 
 
+NORMS = ("none", "layernorm", "rmsnorm", "batchnorm")  # those with a formula
+
+
 def norm_of(kernel, own, width, norm):
     """The norm of that name applied to a kernel: an object with .kernel, .kept, .passed and .back(gradients)."""
     if norm == "batchnorm":

@@ -7,7 +7,7 @@ from initscope.theory.activations import ACTIVATIONS, saturated_share
 from initscope.theory.integrals import lognormal_mean
 from initscope.theory.kernels import norm_of
 from initscope.theory.loss import batch_loss
-from initscope.theory.signals import Signal
+from initscope.theory.signals import Signal, covered
 
 INPUTS = 512  # kernels of more inputs than this are taken over the first ones only
 RARE = 0.01  # share of saturated units below which none is predicted
@@ -25,8 +25,10 @@ def predict(model, stds, inputs, targets, vocabulary):
     Range: every scale whose fourth powers float64 can hold (rms to 1e75); backward, at most INPUTS inputs, and to
     leading order in layers / width; parameter gradients up to VARIED (beyond, they covary with the scale of the logits,
     which no norm resets: measured 15 to 100 % more). Otherwise the keys are absent, as are mlp_dead (no formula) and
-    rare saturation.
+    rare saturation; and all keys for an activation or a norm without a formula.
     """
+    if not covered(model):
+        return {}
     kept, aims = np.asarray(inputs, dtype=float)[:INPUTS], np.asarray(targets).ravel()[:INPUTS]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         network = Network(model, stds, kept, aims, vocabulary)

@@ -6,7 +6,12 @@ import numpy as np
 
 from initscope.theory.activations import ACTIVATIONS
 from initscope.theory.integrals import expectation, interpolated, kernel
-from initscope.theory.kernels import correlation, linear
+from initscope.theory.kernels import NORMS, correlation, linear
+
+
+def covered(model):
+    """Has theory a formula for the activation and the norm of a model (the setup's section)?"""
+    return model["activation"] in ACTIVATIONS and model["norm"] in NORMS
 
 
 @dataclass(frozen=True)

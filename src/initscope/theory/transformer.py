@@ -7,7 +7,7 @@ from initscope.theory.activations import ACTIVATIONS, saturated_share
 from initscope.theory.integrals import lognormal_mean
 from initscope.theory.kernels import Attention, norm_of
 from initscope.theory.loss import batch_loss, initial_loss_tied, own_logit
-from initscope.theory.signals import Signal, rms_row
+from initscope.theory.signals import Signal, covered, rms_row
 
 TOKENS = 512  # kernels of more tokens than this are taken over the first sequences only
 FLAT = 0.1  # score variance up to which attention counts as flat, backward
@@ -30,8 +30,11 @@ def predict(model, stds, tokens, targets, vocabulary):
     equal correlations); ratios where no norm fixes a token's own norm, which attention then follows (batchnorm; none
     with scores above LOOSE: up to 15 % off); scales of batchnorm after a sublayer, but the last (the next batchnorm
     divides them out again: gradients far below those of independent factors); a gate's products under batchnorm
-    (`heavy`: up to 20 % off); whatever scatters more than WILD (gates without a norm).
+    (`heavy`: up to 20 % off); whatever scatters more than WILD (gates without a norm); and all keys for an
+    activation or a norm without a formula.
     """
+    if not covered(model):
+        return {}
     sequences = max(1, TOKENS // tokens.shape[1])
     kept, aims = np.asarray(tokens)[:sequences], np.asarray(targets).reshape(np.shape(tokens))[:sequences]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
