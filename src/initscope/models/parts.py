@@ -20,5 +20,9 @@ class Probes:
 
 def linear(p, x, *names):
     """x W^T + b; several maps that read one input are one product."""
-    weight, bias = (torch.cat([p[f"{name}.{part}"] for name in names]) for part in ("weight", "bias"))
+    weight, bias = (joined([p[f"{name}.{part}"] for name in names]) for part in ("weight", "bias"))
     return x @ weight.T + bias
+
+
+def joined(tensors):
+    return tensors[0] if len(tensors) == 1 else torch.cat(tensors)
