@@ -55,7 +55,7 @@ class Sgd:
         self.m = {name: torch.zeros(shape) for name, shape in shapes.items()}
 
     def __call__(self, name, g):
-        return self.rates[name] * self.m[name].mul_(self.momentum).add_(g)
+        return self.rates[name] * (self.m[name].mul_(self.momentum).add_(g) if self.momentum else g)
 
 
 class Adam:

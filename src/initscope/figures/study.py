@@ -37,10 +37,8 @@ class Study:
         main = found[self.main] if self.main in self.axes else pd.Series(self.values[0], index=found.index)
         found["at"] = main if self.numeric else main.map(self.values.index)
         found["label"] = main.map(spelled)
-        found["variant"] = [
-            ", ".join(f"{axis} {spelled(row[axis])}" for axis in self.others)
-            for row in found[self.others].to_dict("records")
-        ]
+        words = [f"{axis} " + found[axis].map(spelled) for axis in self.others]
+        found["variant"] = words[0].str.cat(words[1:], sep=", ") if words else ""
         return found
 
     @property
