@@ -1,11 +1,13 @@
 """What the documents say is what the code does."""
 
 import re
+import shutil
 
 import pytest
 from helpers import PUBLISHED, REPOSITORY
 from ruamel.yaml import YAML
 
+from initscope import config
 from initscope.reference import reference
 from initscope.setup import Setup, variants
 
@@ -62,3 +64,16 @@ def test_dvc_plots_name_the_columns_of_the_published_studies():
     for study in PUBLISHED.published:
         (columns,) = plots[study]["y"].values()
         assert columns == [f"std~{std!r}" for std in PUBLISHED.study(study).axes.get("std", [])] or columns == ["cell"]
+
+
+def test_the_readmes_studies_are_accepted(tmp_path, monkeypatch):
+    """Every study that the README shows, as it stands there; `data/mine.txt` is the user's own text."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    shutil.copy(REPOSITORY / "data" / "sonnets.txt", tmp_path / "data" / "mine.txt")
+    shown = {}
+    for block in re.findall(r"```yaml\n(.*?)```", text("README.md"), re.DOTALL):
+        shown |= YAML(typ="safe").load(block if block.startswith("studies:") else "studies:\n" + block)["studies"]
+    assert set(shown) == {"norms", "mine", "deep"}
+    studies = config.Config("README.md", PUBLISHED.setup, shown, list(shown))
+    assert all(studies.study(name).cells for name in shown)

@@ -1,7 +1,7 @@
 """Figures: deterministic bytes; nothing that is not finite is dropped without a word."""
 
 import pytest
-from helpers import Memory, study
+from helpers import Memory, mlp, study
 
 from initscope.figures import USUAL
 from initscope.figures.draw import Study, drawing
@@ -49,3 +49,51 @@ def test_what_is_not_finite_is_counted_on_the_plot(made):
 def test_a_study_of_one_cell_and_one_with_other_axes_have_figures_too():
     for axes in ({}, {"learning_rate": [0.001, 0.01]}, {"norm": ["none", "layernorm"], "std": [0.1, 1.0]}):
         assert len(figures(Memory(study(axes)))) == 2 * len(USUAL)
+
+
+def drawn(cells):
+    """The figures of a study, by name, each with bytes."""
+    files = figures(Memory(cells))
+    assert all(files.values())
+    return {name.partition(".")[0] for name in files}
+
+
+def test_the_figures_that_compare_with_theory():
+    """Small versions of the studies variance, depth, interaction and residual."""
+    linear = {"activation": "identity"}
+    schemes = {"seed": [1, 2], "scheme": ["he_normal", "lecun_normal"]}
+    assert drawn(mlp(schemes, model=linear, stages=["audit"], figures=["variance"])) == {"variance"}
+    deep = {"norm": ["none", "batchnorm"], "layers": [2, 5], "std": [1e-30, 0.5, 1e20], "seed": [1, 2]}
+    assert drawn(mlp(deep, stages=["audit"], figures=["depth"])) == {"depth"}
+    table = {
+        "activation": ["relu"],
+        "norm": ["none", "layernorm"],
+        "scheme": ["normal", "he_normal"],
+        "factor": [1.0, 1e25],
+    }
+    assert drawn(mlp(table, stages=["train"], figures=["interaction"], training={"updates": 60})) == {"interaction"}
+    branches = {"scheme": ["normal", "zero_residual"], "layers": [1, 3], "seed": [1]}
+    assert drawn(study(branches, stages=["audit"], figures=["residual"])) == {"residual"}
+
+
+@pytest.mark.parametrize(
+    "axes", [{"scheme": ["he_normal", "orthogonal"]}, {"gain": ["paper", "theory"]}, {"residual": [True, False]}, {}]
+)
+def test_studies_without_a_std(axes):
+    """He's scheme has none: the main axis is another one, or there is none."""
+    assert drawn(mlp(axes, init={"scheme": "he_normal"})) == set(USUAL) - {"attention"}
+
+
+def test_a_study_that_only_measures_has_no_training():
+    made = Memory(study({"std": [0.1, 0.2]}, stages=["audit"]))
+    assert {a.stage for a in made.plan} == {"corpus", "init", "audit", "summary", "figures"}
+    assert {name.partition(".")[0] for name in figures(made)} == set(USUAL) - {"loss_curves", "final_loss"}
+    (row, _) = made.rows("summary", "cells.parquet")
+    assert row["outcome"] is None and row["final_x"] is None and row["initial_loss_validation"] > 0
+
+
+def test_a_study_that_only_trains_has_no_audit():
+    made = Memory(study({"std": [0.1, 0.2]}, stages=["train"]))
+    assert {name.partition(".")[0] for name in figures(made)} == {"loss_curves", "final_loss"}
+    (row, _) = made.rows("summary", "cells.parquet")
+    assert row["logits_std"] is None and row["final_x"] > 0

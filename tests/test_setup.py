@@ -34,6 +34,7 @@ DIGITS = {"source": "digits", "seed": 1, "training_examples": 40, "validation_ex
         (lambda: study(stages=["audits"]), ["stages", "'audits'", "'audit'"]),
         (lambda: study(stages=[]), ["stages", "[]", "audit, train"]),
         (lambda: study(stages=["audit"], figures=["loss_curves"]), ["figures", "'loss_curves'", "not possible"]),
+        (lambda: mlp(figures=["depth"]), ["figures", "'depth'", "not possible"]),
         (lambda: mlp(figures=["attention"]), ["figures", "'attention'", "not possible"]),
     ],
 )

@@ -73,7 +73,7 @@ class Config:
             if len(typed[axis]) < len(values):
                 self.fail(f"studies.{name}.axes.{axis}", values, "a value stands there twice; keep one")
         self.all_different(name, cells)
-        possible = figures.possible({*stages, cells[0].setup.model.kind})
+        possible = figures.possible({*stages, cells[0].setup.model.kind, *axes})
         drawn = figures.usual(possible) if drawn is None else self.chosen(f"studies.{name}.figures", drawn, possible)
         return Study(name, typed, cells, stages, drawn)
 

@@ -1,6 +1,6 @@
 """Figures: which there are, and what a study must have for each. (No drawing here: the planner reads this.)"""
 
-# {figure: what it shows is measured by these stages, of these kinds of model}
+# {figure: the stages that measure what it shows, the kind of model that has it, the axes that it compares}
 FIGURES = {
     "parameter_std": {"audit"},
     "signal_depth": {"audit"},
@@ -8,16 +8,16 @@ FIGURES = {
     "initial_loss": {"audit"},
     "loss_curves": {"train"},
     "final_loss": {"train"},
-    "variance": {"audit", "mlp"},
-    "depth": {"audit", "mlp"},
-    "interaction": {"train"},
-    "residual": {"audit", "transformer"},
+    "variance": {"audit", "mlp", "scheme", "seed"},
+    "depth": {"audit", "mlp", "norm", "layers", "std"},
+    "interaction": {"train", "activation", "norm", "scheme", "factor"},
+    "residual": {"audit", "transformer", "scheme", "layers"},
 }
 USUAL = ("parameter_std", "signal_depth", "attention", "initial_loss", "loss_curves", "final_loss")
 
 
 def possible(has):
-    """The figures of a study that has these stages and this kind of model."""
+    """The figures of a study that has these stages, kind of model and axes."""
     return [name for name, needs in FIGURES.items() if needs <= has]
 
 
