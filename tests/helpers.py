@@ -1,5 +1,6 @@
 """A pipeline in memory: the stages' own `make`, on small studies, without Snakemake and without a disk."""
 
+import json
 from importlib import import_module
 from pathlib import Path
 
@@ -60,7 +61,8 @@ class Memory:
                 self.make(group[i : i + size])
 
     def make(self, artifacts):
-        for specs in orders.stacks({a.digest: a.spec for a in artifacts}):
+        given = {a.digest: json.loads(records.canonical(a.spec)) for a in artifacts}  # as an order hands it over
+        for specs in orders.stacks(given):
             module = import_module(f"initscope.{records.module(next(iter(specs.values())))}")
             self.files |= dict(module.make(specs, self.read))
 

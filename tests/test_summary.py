@@ -31,6 +31,20 @@ def test_a_cells_row_repeats_the_tables_it_comes_from(made):
     assert {row["train_digest"] for row in rows} == {a.digest for a in made.plan if a.stage == "train"}
 
 
+def test_every_row_is_its_own_cell():
+    """Axes in an order that is not the alphabet's: a row has the digests and the numbers of the tables of its cell."""
+    made = Memory(study({"std": [0.1, 1.0], "norm": ["none", "layernorm"], "seed": [7, 8]}))
+    rows = made.rows("summary", "cells.parquet")
+    assert list(rows[0])[:3] == ["std", "norm", "seed"]
+    audits = {a.digest: a.cell for a in made.plan if a.stage == "audit"}
+    for row in rows:
+        cell = audits[row["audit_digest"]]
+        assert {axis: row[axis] for axis in cell.axes} == cell.axes
+        curve = made.rows("train", "curves.parquet", cell.path)
+        assert row["final_loss_validation"] == curve[-1]["validation_loss"]
+    assert len(rows) == 8
+
+
 def test_metrics_hold_no_nan_and_say_why(made):
     # D3 of the public cases
     found = strict(made.bytes("summary")["seed~7/std~0.1"]["metrics.json"])

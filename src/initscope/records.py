@@ -163,10 +163,14 @@ def upstreams(spec):
         yield from [keys] if isinstance(keys, str) else keys
 
 
-CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+CANONICAL = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
 def canonical(value):
+    """One text for one value. Keys stay in their order, which the setup's fields and the study's axes give.
+
+    (The order of the axes is that of columns, paths and figures: sorting would lose it on the way to a job.)
+    """
     return CANONICAL.encode(value)
 
 

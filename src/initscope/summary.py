@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import math
-from itertools import product
 from statistics import median
 
 from initscope.spelling import spelled
@@ -31,13 +30,15 @@ def make(stack, read):
         limits = spec["settings"]["outcome"]
         cells = [
             {
-                **point,
+                **{axis: first[axis] for axis in axes},
                 **{f"{stage}_digest": up[stage][i] for stage in ("init", "audit", "train") if stage in up},
                 **losses_of(source),
                 **(audited(signals[i]) if signals else {}),
                 **(trained(curves[i], source, limits) if curves else {}),
             }
-            for i, point in enumerate(grid(spec["axes"]))
+            for i, first in enumerate(
+                [curve[0] for curve in curves] or [table["logits", "forward"] for table in signals]
+            )
         ]
         types = {axis: values[0] for axis, values in spec["axes"].items()}
         yield (
@@ -48,11 +49,6 @@ def make(stack, read):
                 "metrics.json": json.dumps(metrics(cells, axes), indent=1).encode() + b"\n",
             },
         )
-
-
-def grid(axes):
-    """The cells of a study as {axis: value}, in their order."""
-    return [dict(zip(axes, values)) for values in product(*axes.values())]
 
 
 def signal_rows(data):
