@@ -1,5 +1,6 @@
 """The setup: everything that fixes one run, section by section, every key typed and limited. No key has a default."""
 
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
@@ -240,14 +241,19 @@ class Setup(Section):
 
     @model_validator(mode="after")
     def draws(self):
-        kinds = {t.kind for t in tensors(self.model.model_dump(), self.corpus.model_dump())}
-        if reason := useless(self.init.scheme, kinds):
+        if reason := useless(self.init.scheme, kinds(self.model, self.corpus)):
             refuse("init.scheme", self.init.scheme, reason)
         asks_torch = self.init.gain == "torch" and "gain" in SCHEMES[self.init.scheme].uses
         if asks_torch and self.model.activation not in GAINS_OF_TORCH:
             known = ", ".join(GAINS_OF_TORCH)
             refuse("init.gain", "torch", f"torch has none for {self.model.activation}, only for {known}; use theory")
         return self
+
+
+@cache
+def kinds(model, corpus):
+    """The kinds of tensor that a model has: the same for all cells of most studies."""
+    return {t.kind for t in tensors(model.model_dump(), corpus.model_dump())}
 
 
 def refuse(key, value, mend):
