@@ -1,0 +1,142 @@
+"""Zones: between which stds cells learn, for one seed; where to look closer; what several seeds say together.
+
+A bracket of a zone is never known as a number, only as a pair (outside, inside) of neighbouring stds that were tried:
+the zone ends between them. "Beyond", where the grid's end lies inside the zone, is a pair whose outside is 0 or
+infinity: nothing is said that was not tried, and logarithms, order and differences hold with no case of their own.
+Sizes are decades, log10 of std. Each std is positive and tried once a seed.
+"""
+
+import math
+from dataclasses import dataclass
+from statistics import median
+
+from scipy.stats import binom
+
+
+@dataclass(frozen=True)
+class Zone:
+    """Where one seed learns; `Zone()`, without anchor and brackets, where it learns nowhere.
+
+    anchor: the std of the smallest final x, only the place that the zone is built around.
+    lower, upper: (outside, inside): neighbouring stds, the outer one not learned; its 0 or inf says "beyond".
+    holes: stds between the brackets that did not learn. apart: stds that learned, but not in the zone.
+    """
+
+    anchor: float | None = None
+    lower: tuple[float, float] | None = None
+    upper: tuple[float, float] | None = None
+    holes: tuple[float, ...] = ()
+    apart: tuple[float, ...] = ()
+
+
+def zone(cells):
+    """The contiguous learned run around the anchor, of one seed's cells [(std, outcome, final x)] in any order.
+
+    A hole is a single std that did not learn between two neighbours that did; the run goes on across it. Two in a row
+    end the zone, and so does the last std of the grid if it did not learn. So a hole is narrower than two steps of
+    the grid, and what `refine` adds makes no hole and fills none (it adds between a bracket's two stds only).
+    """
+    cells = sorted(cells, key=lambda cell: cell[0])
+    stds = [0.0, *(std for std, _, _ in cells), math.inf]
+    learned = [False, *(outcome == "learned" for _, outcome, _ in cells), False]
+    if not any(learned):
+        return Zone()
+    anchor = min((i for i, yes in enumerate(learned) if yes), key=lambda i: cells[i - 1][2])
+    holes = [i for i in range(1, len(cells) + 1) if learned[i - 1 : i + 2] == [True, False, True]]
+    ends = [i for i, yes in enumerate(learned) if not yes and i not in holes]
+    low, high = max(i for i in ends if i < anchor), min(i for i in ends if i > anchor)
+    return Zone(
+        anchor=stds[anchor],
+        lower=(stds[low], stds[low + 1]),
+        upper=(stds[high], stds[high - 1]),
+        holes=tuple(stds[i] for i in holes if low < i < high),
+        apart=tuple(stds[i] for i, yes in enumerate(learned) if yes and not low < i < high),
+    )
+
+
+def decades(std):
+    """log10(std), of 0 too."""
+    return math.log10(std) if std else -math.inf
+
+
+def bracket(pair):
+    """log10 of the pair's geometric mean: the bracket as one number; beyond, -inf (lower) or inf (upper)."""
+    return sum(map(decades, pair)) / 2
+
+
+def bounds(pair):
+    """(least, greatest) log10 that the bracket can have."""
+    return tuple(sorted(map(decades, pair)))
+
+
+def refine(cells, factor):
+    """The stds to try next, at most one a bracket: bisection in the exponent, until a pair is `factor` apart.
+
+    [] where nothing is left: no zone, brackets beyond the grid, pairs close enough. The midpoint is rounded to 4
+    significant digits, to be spelled shortly; where that leaves nothing between the two, they are as close as can be.
+    """
+    found, stds = zone(cells), []
+    for low, high in (sorted(pair) for pair in (found.lower, found.upper) if pair):
+        middle = float(f"{math.sqrt(low * high):.4g}")  # of a bracket beyond: 0 or inf, so not between the two
+        if factor * low < high and low < middle < high:
+            stds.append(middle)
+    return stds
+
+
+def refinements(seeds, factor):
+    """{seed: stds to try next} for {seed: cells}: one round of `refine`; a seed with nothing left is not in it."""
+    rounds = {seed: refine(cells, factor) for seed, cells in seeds.items()}
+    return {seed: stds for seed, stds in rounds.items() if stds}
+
+
+def interval(values):
+    """(median, low, high): the sample's median, and an interval that holds the population's with 95 % or more.
+
+    Order statistics: no distribution is assumed, and +-inf are values like others. Of 10 values, the 2nd to the 9th
+    (97.9 %). The median of an even number is the mean of the middle two: infinite as soon as one of them is ("beyond"
+    where half of the seeds are), NaN between -inf and inf. ValueError under 6 values, which cannot give 95 %, and for
+    a NaN: a seed without a zone has no bracket, so leave it out, and say how many learned.
+    """
+    values = sorted(values)
+    n = len(values)
+    if n < 6 or any(map(math.isnan, values)):
+        raise ValueError(f"an interval of 95 % takes 6 numbers or more: {values}")
+    # P(k-th smallest > median) = P(B < k), B ~ Binomial(n, 1/2), and as much on the other side:
+    # coverage 1 - 2 P(B < k); ppf gives the largest k with P(B < k) < 0.025 (David & Nagaraja, Order Statistics, 7.1)
+    k = int(binom.ppf(0.025, n, 0.5))
+    return median(values), values[k - 1], values[n - k]
+
+
+def bounded_interval(pairs):
+    """`interval` of values each known only to lie between the (least, greatest) of its pair.
+
+    low is that of the least values, high that of the greatest: whatever the values are, their own interval lies
+    within, so it holds the median at least as often. The median is the middle of the two medians: infinite where the
+    bounds leave one side open, NaN where they leave both.
+    """
+    least, greatest = (interval(values) for values in zip(*pairs))
+    return (least[0] + greatest[0]) / 2, least[1], greatest[2]
+
+
+def width(zone):
+    """(least, greatest) decades of one zone: from inside to inside, and from outside to outside.
+
+    With a bracket beyond, only the least is known and the greatest is infinite. (0, 0) where nothing learned: a zone
+    that lies beyond the grid, or between two neighbours of it, is not seen.
+    """
+    if zone.anchor is None:
+        return 0.0, 0.0
+    outer, inner = (decades(upper) - decades(lower) for lower, upper in zip(zone.lower, zone.upper))
+    return inner, outer
+
+
+def difference(one, other):
+    """(median, low, high) of width(one) - width(other) in decades, of two {seed: Zone}, paired by seed.
+
+    Each difference lies between its least and its greatest, so that a bracket beyond opens the side that it can move:
+    in `one` high, in `other` low, in both of them both. low > 0 then means wider, wherever the hidden brackets are.
+    """
+    if one.keys() != other.keys():
+        raise ValueError(f"differences are paired by seed: {sorted(one)} and {sorted(other)}")
+    pairs = [(width(one[seed]), width(other[seed])) for seed in one]
+    return bounded_interval([(a[0] - b[1], a[1] - b[0]) for a, b in pairs])
