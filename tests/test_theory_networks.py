@@ -11,6 +11,8 @@ import zlib
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from reference_networks import MEANS, measured, shapes
 
 from initscope.corpora import markov as corpus
@@ -323,3 +325,28 @@ def test_a_prediction_is_cheap():
         start = time.process_time()
         call()
         assert time.process_time() - start < 1.0
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_a_prediction_never_fails(data):
+    """Any network at any scale, from 1e-20 to 1e20: what has no finite prediction is absent, and nothing raises."""
+    draw = lambda name, *values: data.draw(st.sampled_from(values), label=name)
+    shared = {
+        "layers": draw("layers", 2, 3, 12),
+        "width": 8,
+        "norm": draw("norm", "none", "layernorm", "rmsnorm", "batchnorm"),
+        "activation": draw("activation", "identity", "relu", "gelu", "tanh", "sigmoid", "elu"),
+    }
+    deep = MLP | shared | {"residual": draw("residual", False, True)}
+    wide = TRANSFORMER | shared | {"heads": 2, "mlp_width": 8, "gated": draw("gated", False, True)}
+    wide |= {"norm_position": draw("position", "pre", "post"), "tied_head": draw("tied", False, True)}
+    std, (tokens, following) = 10.0 ** draw("exponent", -20, -8, -2, 0, 1, 2, 8, 15, 20), markov()
+    x, y = clusters(8, 6)
+    for predict, model, inputs, targets in (
+        (mlp.predict, deep, x, y),
+        (transformer.predict, wide, tokens[:2], following[:2]),
+    ):
+        stds = {name: std for name in shapes(model, 10, 6) if name.endswith("weight")}
+        rows = predict(model, stds, inputs, targets, 10)
+        assert all(np.isfinite(value) for row in rows.values() for value in row.values())

@@ -48,10 +48,15 @@ def mean_log_partition(n, variance):
 def mean_log_partition_tied(n, variance, own_mean, own_variance):
     """The same where one of the n scores has another mean and variance: N(own_mean, own_variance).
 
-    L(x)^n becomes L(x)^(n - 1) L_own(x + own_mean); own_mean = -inf leaves that score out.
+    L(x)^n becomes L(x)^(n - 1) L_own(x + own_mean); own_mean = -inf leaves that score out. Where it stands 50 standard
+    deviations and more above all others it is ln Z. NaN where a variance is not finite.
     """
     std, own_std = float(np.sqrt(variance)), float(np.sqrt(own_variance))
+    if not np.isfinite([std, own_std]).all() or np.isnan(own_mean):
+        return np.nan
     there = np.isfinite(own_mean)
+    if own_mean > 50 * (1 + std + own_std):
+        return float(own_mean)
     x, step = abscissae(max(std, own_std), own_mean if there else 0.0)
     integrand = laplace(x, std)[0] ** (n - 1)
     if there:
