@@ -7,6 +7,7 @@ import matplotlib
 matplotlib.use("agg")
 
 import matplotlib.pyplot as plt
+import numpy as np
 import seaborn as sns
 
 OUTCOMES = {"learned": "#1b9e77", "slow": "#7570b3", "dead": "#666666", "unstable": "#e6ab02", "diverged": "#d95f02"}
@@ -14,6 +15,7 @@ NAMES = {
     "ln_vocabulary": ("ln V, a uniform guess", "--"),
     "baseline_loss": ("unigram entropy, what biases alone reach", "-."),
     "loss_floor": ("entropy rate of the source, the floor", ":"),
+    "x_zero_loss": ("entropy given the symbol before (x = 0)", ":"),
 }
 
 
@@ -32,8 +34,10 @@ def panels(study, question, count, rows=1, size=None):
 
 
 def references(ax, study, *columns):
-    """Horizontal lines at the losses that mean something."""
+    """Horizontal lines at the losses that mean something; of a text, whose floor is not known, where x = 0 instead."""
     for column in columns:
+        if np.isnan(study.cells[column].iloc[0]):
+            column = "x_zero_loss"
         label, dashes = NAMES[column]
         ax.axhline(study.cells[column].iloc[0], color="0.3", lw=0.9, ls=dashes, label=label, zorder=0)
 

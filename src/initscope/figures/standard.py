@@ -10,12 +10,12 @@ from initscope.figures.study import RANGE
 def parameter_std(study):
     drawn = study.parameters[study.parameters["z"].notna()]
     figure, (left, right) = panels(study, "Does every tensor start with the std that its scheme declares?", 2)
-    sns.scatterplot(drawn, x="declared_std", y="measured_std", hue="kind", style="kind", ax=left)
-    ends = np.array([drawn["declared_std"].min(), drawn["declared_std"].max()])
-    left.plot(ends, ends, color="black", lw=0.8, zorder=0, label="measured = declared")
+    sns.scatterplot(drawn, x="expected_std", y="measured_std", hue="kind", style="kind", ax=left)
+    ends = np.array([drawn["expected_std"].min(), drawn["expected_std"].max()])
+    left.plot(ends, ends, color="black", lw=0.8, zorder=0, label="measured = expected")
     log_axis(left, "x")
     log_axis(left, "y")
-    left.set(xlabel="declared std of the weights", ylabel="measured std of the weights")
+    left.set(xlabel="expected std of the weights: declared, after truncation", ylabel="measured std of the weights")
     left.legend(fontsize=7)
     once = drawn.drop_duplicates(["tensor", "z"])
     sns.stripplot(once, x="z", y="kind", hue="kind", legend=False, jitter=False, alpha=0.6, ax=right)
@@ -123,7 +123,7 @@ def initial_loss(study):
     references(ax, study, "ln_vocabulary", "loss_floor")
     main_axis(ax, study)
     log_axis(ax, "y")
-    ax.set(ylabel="loss before the first update (nats per token)")
+    ax.set(ylabel="loss before the first update (nats)")
     noted(ax, lost, "cells are not finite and not drawn")
     ax.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0.0, 0.93) if lost else None)
     return figure
@@ -137,7 +137,7 @@ def loss_curves(study):
     references(ax, study, "ln_vocabulary", "baseline_loss", "loss_floor")
     ax.set_xscale("symlog", linthresh=1)
     log_axis(ax, "y")
-    ax.set(xlabel="updates made (0, then a log axis)", ylabel="validation loss (nats per token)")
+    ax.set(xlabel="updates made (0, then a log axis)", ylabel="validation loss (nats)")
     ax.set_xticks(sorted(rows["update"].unique()), [str(update) for update in sorted(rows["update"].unique())])
     ax.minorticks_off()
     ax.set_xlim(left=-0.15)
@@ -164,7 +164,7 @@ def final_loss(study):
     references(ax, study, "ln_vocabulary", "baseline_loss", "loss_floor")
     main_axis(ax, study)
     log_axis(ax, "y")
-    ax.set(ylabel=f"validation loss after {study.settings['training']['updates']} updates (nats per token)")
+    ax.set(ylabel=f"validation loss after {study.settings['training']['updates']} updates (nats)")
     edge = {"transform": ax.get_xaxis_transform(), "color": OUTCOMES["diverged"], "clip_on": False}
     for at, count in study.cells[~finite].groupby("at").size().items():
         ax.plot([at], [1.0], marker="^", **edge)
