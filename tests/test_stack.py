@@ -79,7 +79,7 @@ def test_some_small_setups(data):
 
 
 @pytest.mark.slow
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(st.data())
 def test_many_small_setups(data):
     cells, stack = drawn(data)
