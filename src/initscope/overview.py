@@ -17,26 +17,28 @@ def overview(results="results"):
     rows = [row for study in found for row in lines(study)]
     table = pd.DataFrame(rows).to_string(index=False, justify="left")
     figures = "\n".join(f"figures of {study.name}: {study / 'figures'}/*.png" for study in found)
-    return f"\n{table}\n\nLosses in nats: median over seeds.\n{figures}"
+    return f"\n{table}\n\nLosses in nats: median over the cells of a line.\n{figures}"
 
 
 def lines(study):
     cells = pd.read_parquet(study / "summary" / "cells.parquet")
     columns = list(cells.columns)
     axes = [axis for axis in columns[: columns.index("logits_std")] if axis != "seed"]
-    points = list(cells.groupby(axes, sort=False)) if axes else [((), cells)]
+    points = {
+        ", ".join(f"{axis} {spelled(value)}" for axis, value in zip(axes, values)): group
+        for values, group in (cells.groupby(axes, sort=False) if axes else [((), cells)])
+    }
     if len(points) > MOST:
-        points = [((f"{len(points)} points, see its figures",), cells)]
-    for values, group in points:
-        named = values if len(points) == 1 and axes else [f"{axis} {spelled(v)}" for axis, v in zip(axes, values)]
+        points = {f"{len(points)} points, see its figures": cells}
+    for point, group in points.items():
         yield {
             "study": study.name,
-            "point": ", ".join(map(str, named)),
+            "point": point,
             "cells": len(group),
             "outcomes": ", ".join(f"{count} {name}" for name, count in group["outcome"].value_counts().items()),
             "initial loss": number(group["initial_loss_training_corpus"].median()),
             "ln V": number(group["ln_vocabulary"].iloc[0]),
-            "predicted": number(group["predicted_initial_loss"].iloc[0]) if len(points) > 1 or not axes else "",
+            "predicted": number(group["predicted_initial_loss"].median()),
             "final loss": number(group["final_loss_validation"].median()),
             "floor": number(group["loss_floor"].iloc[0]),
         }

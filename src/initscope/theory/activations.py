@@ -76,11 +76,6 @@ def slope_second_moment(activation, square):
     return expectation(lambda x: slope(x) ** 2, square)
 
 
-def gain(activation):
-    """1 / sqrt(E phi(z)^2), z ~ N(0, 1): a weight std of gain / sqrt(fan_in) keeps a second moment of 1."""
-    return float(1 / np.sqrt(second_moment(activation, 1.0)))
-
-
 @cache
 def flat_intervals(activation, flat):
     """The intervals of x where |phi'(x)| < flat, as [(low, high), ...]."""
