@@ -6,11 +6,11 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 CORES  ?= all
 
-.PHONY: run test lint docs lock
+.PHONY: run test lint docs claims lock
 
 run: $(VENV)/.run
 	$(BIN)/snakemake --cores $(CORES)
-	$(BIN)/python -m initscope overview
+	$(BIN)/python -m initscope summary
 
 test: $(VENV)/.test
 	$(BIN)/pytest -m "not slow"
@@ -23,6 +23,10 @@ lint: $(VENV)/.test
 
 docs: $(VENV)/.run          # what is generated from the code
 	$(BIN)/python -m initscope reference > docs/reference.md
+
+claims: $(VENV)/.run        # every claim of both texts, put to the test; docs/claims.md and its figure
+	$(BIN)/snakemake --cores $(CORES) claims
+	cp results/claims/claims.md results/claims/figures/claims.png docs/
 
 $(VENV)/.run: requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "initscope needs Python 3.11 or newer; name one: make PYTHON=python3.11")'

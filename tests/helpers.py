@@ -42,7 +42,7 @@ def study(axes=None, small=True, base=SMALL, **over):
     of_study = {key: over.pop(key) for key in ("stages", "figures") if key in over}
     sections = config.merged(base if small else {}, over)
     studies = {"test": {**sections, **of_study, "axes": axes or {}}}
-    return config.Config("test", PUBLISHED.setup, studies, ["test"]).study("test")
+    return config.Config("test", PUBLISHED.setup, studies, ["test"], []).study("test")
 
 
 def mlp(axes=None, **over):

@@ -93,7 +93,7 @@ def new(folder):
     for section, keys in SMALL.items():
         config["setup"][section].update(keys)
     config["studies"] = {"scale": {"axes": {"seed": [7, 8], "std": [0.1, 1.0]}}}
-    config["published"] = ["scale"]
+    config["published"] = config["claims"] = ["scale"]
     YAML_FILE.dump(config, folder / "config.yaml")
     stages = YAML_FILE.load(folder / "dvc.yaml")
     stages["plots"] = [

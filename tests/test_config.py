@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 from initscope import config
 
 TEXT = (REPOSITORY / "config.yaml").read_text()
+BARE = TEXT.partition("\nstudies:")[0] + "\nstudies: {frozen: {}}\npublished: [frozen]\nclaims: [frozen]\n"
 STDS = "std: [0.001, 0.003, 0.01, 0.02, 0.05, 0.1, 0.3, 1.0, 3.0]"
 
 
@@ -80,6 +81,10 @@ FAULTS = [
     ("published: [frozen, scale]", "published: [frozn]", ["published", "'frozn'", "'frozen'"]),
     ("published:", "publishd:", ["'publishd' is not a key", "'published'"]),
     ("published: [frozen, scale]", "", ["published is missing"]),
+    ("\nclaims: [frozen, ", "\nclaims: [frozn, ", ["claims", "no study 'frozn'", "'frozen'"]),
+    ("\nclaims:", "\nclaimz:", ["'claimz' is not a key", "'claims'"]),
+    ("frozen: {}", "frozen: {stages: audit}", ["studies.frozen.stages", "'audit'", "list"]),
+    ("frozen: {}", "frozen: {stages: [zoo]}", ["studies.frozen.stages", "'zoo'", "'zone'"]),
     ("setup:", "setup: [", ["line", "not YAML"]),
     ("setup:", "\tsetup:", ["line", "not YAML"]),
 ]
@@ -127,7 +132,7 @@ def test_every_spelling_of_a_number_is_that_number(edited, spelling):
 @given(st.floats(1e-300, 1e300))
 def test_a_std_comes_through_the_file_as_it_was_written(tmp_path_factory, value):
     path = tmp_path_factory.mktemp("config") / "config.yaml"
-    path.write_text(TEXT.replace("    std: 0.1 ", f"    std: {value!r} ", 1))
+    path.write_text(BARE.replace("    std: 0.1 ", f"    std: {value!r} ", 1))
     assert config.load(path).study("frozen").cells[0].setup.init.std == value
 
 

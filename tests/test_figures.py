@@ -5,7 +5,11 @@ from helpers import Memory, mlp, study
 
 from initscope.figures import USUAL
 from initscope.figures.draw import Study, drawing
+from initscope.tables import write_rows
 from initscope.training import marks
+
+TRANSFORMER = set(USUAL) - {"zones", "cascade"}  # one that is audited and trained
+OUTCOMES = {"l": "learned", "s": "slow", "d": "dead", "u": "unstable", "x": "diverged"}
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +24,7 @@ def figures(made):
 
 def test_every_figure_as_svg_and_png(made):
     files = figures(made)
-    assert set(files) == {f"{name}.{kind}" for name in USUAL for kind in ("svg", "png")}
+    assert set(files) == {f"{name}.{kind}" for name in TRANSFORMER for kind in ("svg", "png")}
     assert all(data.startswith(b"\x89PNG") for name, data in files.items() if name.endswith(".png"))
     assert all(b"<svg" in data for name, data in files.items() if name.endswith(".svg"))
 
@@ -39,7 +43,7 @@ def test_no_date_in_an_svg(made):
 def test_what_is_not_finite_is_counted_on_the_plot(made):
     (artifact,) = [a for a in made.plan if a.stage == "figures"]
     study = Study(artifact.spec, made.read)
-    texts = {name: [t.get_text() for ax in drawing(name)(study).axes for t in ax.texts] for name in USUAL}
+    texts = {name: [t.get_text() for ax in drawing(name)(study).axes for t in ax.texts] for name in TRANSFORMER}
     assert texts["final_loss"] == ["2 not finite"]
     lost = 2 * len(marks(6))  # two seeds, every recorded update
     assert texts["loss_curves"] == [f"{lost} recorded values are not finite and not drawn"]
@@ -48,7 +52,7 @@ def test_what_is_not_finite_is_counted_on_the_plot(made):
 
 def test_a_study_of_one_cell_and_one_with_other_axes_have_figures_too():
     for axes in ({}, {"learning_rate": [0.001, 0.01]}, {"norm": ["none", "layernorm"], "std": [0.1, 1.0]}):
-        assert len(figures(Memory(study(axes)))) == 2 * len(USUAL)
+        assert len(figures(Memory(study(axes)))) == 2 * len(TRANSFORMER)
 
 
 def drawn(cells):
@@ -81,13 +85,13 @@ def test_the_figures_that_compare_with_theory():
 )
 def test_studies_without_a_std(axes):
     """He's scheme has none: the main axis is another one, or there is none."""
-    assert drawn(mlp(axes, init={"scheme": "he_normal"})) == set(USUAL) - {"attention"}
+    assert drawn(mlp(axes, init={"scheme": "he_normal"})) == TRANSFORMER - {"attention"}
 
 
 def test_a_study_that_only_measures_has_no_training():
     made = Memory(study({"std": [0.1, 0.2]}, stages=["audit"]))
     assert {a.stage for a in made.plan} == {"corpus", "init", "audit", "summary", "figures"}
-    assert {name.partition(".")[0] for name in figures(made)} == set(USUAL) - {"loss_curves", "final_loss"}
+    assert {name.partition(".")[0] for name in figures(made)} == TRANSFORMER - {"loss_curves", "final_loss"}
     (row, _) = made.rows("summary", "cells.parquet")
     assert row["outcome"] is None and row["final_x"] is None and row["initial_loss_validation"] > 0
 
@@ -97,3 +101,80 @@ def test_a_study_that_only_trains_has_no_audit():
     assert {name.partition(".")[0] for name in figures(made)} == {"loss_curves", "final_loss"}
     (row, _) = made.rows("summary", "cells.parquet")
     assert row["logits_std"] is None and row["final_x"] > 0
+
+
+def zone_study(norms):
+    """A study of zones with made-up outcomes: {norm: a string a seed, a letter a std}."""
+    (strings, *_) = norms.values()
+    axes = {"norm": list(norms), "seed": list(range(len(strings))), "std": [10.0 ** (i - 3) for i in range(6)]}
+    made = Memory(mlp(axes, stages=["zone"]), stages=())
+    for artifact in made.plan:
+        if artifact.stage == "zone":
+            at = artifact.cell.axes
+            seeds = enumerate(norms[at["norm"]])
+            rows = [
+                {**at, "seed": seed, "std": std, "round": 0, "outcome": OUTCOMES[letter], "final_x": 0.1}
+                for seed, letters in seeds
+                for std, letter in zip(axes["std"], letters)
+            ]
+            made.files[artifact.digest] = {"tried.parquet": write_rows("tried", {**at, "seed": 0, "std": 1.0}, rows)}
+    for stage in ("brackets", "figures"):
+        made.make([artifact for artifact in made.plan if artifact.stage == stage])
+    return made
+
+
+def texts(made, name):
+    """What a figure says beside its axes, line by line."""
+    (artifact,) = [a for a in made.plan if a.stage == "figures"]
+    plots = drawing(name)(Study(artifact.spec, made.read)).axes
+    return [line for ax in plots for text in ax.texts for line in text.get_text().splitlines()]
+
+
+def test_zones_of_few_seeds():
+    made = zone_study({"none": ["llllll", "dlslux"], "layernorm": ["ddddux", "dddddx"]})  # x: diverged
+    assert {a.stage for a in made.plan} == {"corpus", "zone", "brackets", "figures"}
+    assert set(figures(made)) == {"zones.svg", "zones.png"}
+    said = texts(made, "zones")
+    assert said.count("beyond") == 2 and "width not known: beyond what was tried" in said
+    assert "1 cell inside that did not learn" in said and "0 of 2 seeds learn" in said
+
+
+def test_zones_with_intervals():
+    made = zone_study({"none": ["ddlllx"] * 6, "layernorm": ["dlllll"] * 5 + ["dddddx"]})
+    said = texts(made, "zones")
+    assert "6 of 6 seeds learn" in said and "5 of 6 seeds learn" in said
+    assert any(line.startswith("width 3.00 (2.00 to 4.00) decades") for line in said)
+    assert any(line.startswith("against norm none: ") for line in said)
+    before = figures(made)
+    made.make([a for a in made.plan if a.stage == "figures"])
+    assert figures(made) == before
+
+
+def test_a_study_of_zones_along_the_learning_rate():
+    axes = {"seed": [7, 8], "learning_rate": [0.01, 0.1]}
+    assert drawn(mlp(axes, stages=["zone"], zone={"axis": "learning_rate"})) == {"zones"}
+
+
+def cascade_study(axes, **outcome):
+    training = {"optimizer": "adam", "learning_rate": 0.03, "betas": [0.9, 0.999], "eps": 1e-8, "updates": 60}
+    over = {"corpus": {"training_examples": 400}, "batches": {"size": 32}, "training": training, "outcome": outcome}
+    return Memory(mlp(axes, stages=["train", "cascade"], figures=["cascade"], **over))
+
+
+def test_cascade():
+    made = cascade_study({"seed": [7, 8], "std": [1e-5, 0.3, 1e20]}, learned_below=0.95)
+    assert set(figures(made)) == {"cascade.svg", "cascade.png"}
+    found = {(row["side"], row["outcome"]) for row in made.rows("cascade", "cascade.parquet")}
+    assert found > {("inside", "learned"), ("above", "diverged")} and "below" in dict(found)
+    assert texts(made, "cascade") == ["not finite or far out, on the edge:", "2 diverged", "not finite"]
+    before = figures(made)
+    made.make([a for a in made.plan if a.stage == "figures"])
+    assert figures(made) == before
+
+
+def test_cascade_of_seeds_that_learn_nowhere():
+    said = texts(cascade_study({"seed": [7, 8], "std": [0.3]}, learned_below=-1.0), "cascade")
+    assert said == [
+        "left out, since their seed learns nowhere: the cells of 2 seeds",
+        "no cell starts outside the zone of its seed",
+    ]

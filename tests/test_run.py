@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from helpers import PUBLISHED, REPOSITORY
 
 from initscope import records, targets
+from initscope.config import Config
 from initscope.run import Run
 
 CURVE = "results/scale/curves/seed~7/std~0.1.parquet"
@@ -60,12 +62,41 @@ def test_a_target_that_names_nothing(target, said):
     assert said in str(stop.value) and "\n" not in str(stop.value)
 
 
-def test_a_study_that_is_named_like_a_stage_of_another():
-    from initscope.config import Config
+def configured(**studies):
+    return Config("c.yaml", PUBLISHED.setup, {"scale": {}, **studies}, ["scale"], ["scale"])
 
-    config = Config("c.yaml", PUBLISHED.setup, {"scale": {}, "scale_train": {}}, ["scale"])
-    with pytest.raises(SystemExit, match="'scale_train' would name two things"):
-        targets.names(config)
+
+@pytest.mark.parametrize("name", ["scale_train", "train", "zone", "verdicts", "all", "claims"])
+def test_a_study_that_is_named_like_another_target(name):
+    with pytest.raises(SystemExit, match=f"^c.yaml: studies: '{name}' would name two things; rename a study$"):
+        targets.names(configured(**{name: {}}))
+
+
+@pytest.mark.parametrize(
+    ("stages", "groups"),
+    [
+        (["audit"], {"corpus", "init", "audit", "figures"}),
+        (["zone"], {"corpus", "zone", "figures"}),
+        (["train", "cascade"], {"corpus", "init", "train", "cascade", "figures"}),
+        ("audit", set()),  # refused in one line where the study is made
+    ],
+)
+def test_a_study_has_targets_for_what_it_does(stages, groups):
+    known = targets.names(configured(mine={"stages": stages}))
+    assert {name for name in known if name.startswith("mine")} == {"mine", *(f"mine_{group}" for group in groups)}
+
+
+def test_claims_ask_for_everything_of_their_studies_but_figures():
+    config = configured(mine={"stages": ["zone"], "axes": {"seed": [7, 8], "std": [0.1, 1.0]}})
+    run = Run(replace(config, claims=["scale", "mine"]), ["claims"], dry=True)
+    waits = run.orders("claims")
+    assert waits == list({run.done[a.digest] for a in run.plan if a.stage == "verdicts"}) and len(waits) == 1
+    ordered = {(a.cell.study, a.stage) for a in run.plan if a.digest in run.done}
+    assert ordered == {
+        *(("scale", stage) for stage in ("corpus", "init", "audit", "train", "summary")),
+        *(("mine", stage) for stage in ("corpus", "zone", "brackets")),
+        ("claims", "verdicts"),
+    }
 
 
 def test_the_plan_names_every_file_once():

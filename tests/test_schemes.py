@@ -85,6 +85,11 @@ def by_hand(scheme, t):
         "orthogonal": lambda: (1 / math.sqrt(max(fi, fo)), None),
         "scaled_residual": lambda: (S * number**-0.5 if out else S, None),
         "scaled_residual_variance": lambda: (math.sqrt(S**2 / math.sqrt(number)) if out else S, None),
+        "scaled_attention_out": lambda: (S * (2 * LAYERS) ** -0.5 if t.kind == "attention_out" else S, None),
+        "scaled_attention_out_variance": lambda: (
+            math.sqrt(S**2 / math.sqrt(2 * LAYERS)) if t.kind == "attention_out" else S,
+            None,
+        ),
         "depth_scaled": lambda: (S * upto**-0.5 if out else S, None),
         "fan_in_depth": lambda: tuple(c * ((fi * upto) ** -0.5 if out else D**-0.5) for c in (CUT3, 3)),
         "small_init_wang": lambda: (2 / LAYERS / math.sqrt(D) if out else math.sqrt(0.4 / D), None),
@@ -341,7 +346,12 @@ def test_a_scheme_without_its_tensors_is_refused_in_words():
     refused = {m: {s for s in SCHEMES if useless(s, {t.kind for t in tensors})} for m, tensors in MODELS.items()}
     whole = {"fan_in_depth", "small_init_wang"}
     scaled = {"scaled_residual", "scaled_residual_variance", "depth_scaled", "zero_residual"}
-    assert refused == {"transformer": set(), "mlp": whole | scaled, "residual_mlp": whole}
+    attention = {"scaled_attention_out", "scaled_attention_out_variance"}
+    assert refused == {
+        "transformer": set(),
+        "mlp": whole | scaled | attention,
+        "residual_mlp": whole | attention,
+    }
     assert "residual tensors (attention_out, mlp_out, branch_out)" in useless("depth_scaled", ["input", "head"])
 
 

@@ -3,6 +3,8 @@
 import pytest
 from helpers import SMALL, config, mlp, refused, study
 
+SEEDS, STDS = {"seed": [7, 8]}, {"std": [0.1, 1.0]}
+GRID = SEEDS | STDS
 DIGITS = {"source": "digits", "seed": 1, "training_examples": 40, "validation_examples": 24}
 
 
@@ -36,6 +38,35 @@ DIGITS = {"source": "digits", "seed": 1, "training_examples": 40, "validation_ex
         (lambda: study(stages=["audit"], figures=["loss_curves"]), ["figures", "'loss_curves'", "not possible"]),
         (lambda: mlp(figures=["depth"]), ["figures", "'depth'", "not possible"]),
         (lambda: mlp(figures=["attention"]), ["figures", "'attention'", "not possible"]),
+        (lambda: study(stages="audit"), ["studies.test.stages", "'audit'", "give a list"]),
+        (lambda: study(stages=["zoo"]), ["studies.test.stages", "'zoo'", "'zone'"]),
+        (lambda: study(STDS, stages=["zone"]), ["studies.test.axes.seed", "None", "the stage zone needs", "add them"]),
+        (lambda: study(SEEDS, stages=["zone"]), ["studies.test.axes.std", "None", "the stage zone needs", "add them"]),
+        (
+            lambda: study(GRID, stages=["zone"], zone={"axis": "learning_rate"}),
+            ["studies.test.axes.learning_rate", "None", "the stage zone needs", "add them"],
+        ),
+        (
+            lambda: study(SEEDS, stages=["train", "cascade"], training={"updates": 60}),
+            ["studies.test.axes.std", "None", "the stage cascade needs", "add them"],
+        ),
+        (
+            lambda: study(GRID, stages=["audit", "cascade"], training={"updates": 60}),
+            ["studies.test.stages", "['audit', 'cascade']", "the curves of train", "add it"],
+        ),
+        *[
+            (
+                lambda n=updates: study(GRID, stages=["train", "cascade"], training={"updates": n}),
+                ["studies.test.training.updates", str(updates), "a third", "60, 150, 300"],
+            )
+            for updates in (200, 90)  # no multiple of 3; 30, which is not recorded
+        ],
+        (
+            lambda: study({**GRID, "updates": [60, 90]}, stages=["train", "cascade"]),
+            ["updates", "90", "a third", "60, 150, 300"],
+        ),
+        (lambda: study(GRID, stages=["zone"], zone={"apart": 1.0}), ["zone.apart", "1.0", "greater than 1"]),
+        (lambda: study(zone={"axis": "layers"}), ["zone.axis", "'layers'", "'std'"]),
     ],
 )
 def test_what_does_not_fit_is_refused(made, said):
@@ -53,6 +84,19 @@ def test_only_what_the_optimizer_uses_is_in_the_settings():
     assert "momentum" not in study().cells[0].settings["training"]
     sgd = study(training={"optimizer": "sgd"}).cells[0].settings["training"]
     assert "betas" not in sgd and sgd["momentum"] == 0.0
+
+
+def test_what_the_stages_along_a_zone_accept():
+    found = study({"norm": ["none", "rmsnorm"], **GRID}, stages=["zone"])
+    assert found.along == GRID
+    assert [point.path for point in found.points] == ["norm~none", "norm~rmsnorm"]
+    for updates in (60, 150, 300, 600):  # 3 times 20, 50, 100, 200
+        assert study(GRID, stages=["train", "cascade"], training={"updates": updates}).stages == ("train", "cascade")
+
+
+def test_a_study_without_other_axes_is_one_point():
+    (point,) = study(GRID, stages=["zone"]).points
+    assert (point.path, point.axes) == ("cell", {})
 
 
 def test_another_kind_of_section_stands_for_itself():

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 from eager import loaded
-from helpers import Memory, study
+from helpers import Memory, mlp, study
 
 from initscope.batches import order
+from initscope.marks import marks
 from initscope.tensors import unpack
-from initscope.training import marks
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +53,23 @@ def test_rows_before_the_first_and_after_the_last_update(made):
     for row in rows:
         assert (row["validation_loss"] is not None) == row["recorded"] == (row["gradient_norm"] is not None)
         assert (row["update_ratio"] is not None) == (row["recorded"] and row["update"] > 0)
+
+
+def test_saturation_is_the_audits_over_all_layers(made):
+    first, *_, last = made.rows("train", "curves.parquet")
+    audit = made.rows("audit", "signals.parquet")
+    for column, probe in (("saturated", "mlp_saturated"), ("peaked", "attention_peaked")):
+        shares = [row["mean"] for row in audit if row["probe"] == probe]
+        assert first[column] == pytest.approx(sum(shares) / 2, rel=1e-12), "two layers of equal size"
+        assert 0 <= last[column] <= 1
+    assert made.rows("train", "curves.parquet")[3]["saturated"] is None, "update 3 is not recorded"
+
+
+def test_a_network_without_attention_has_no_peaked_rows():
+    rows = Memory(mlp(training={"updates": 1}, stages=["train"]), ["corpus", "init", "train"]).rows(
+        "train", "curves.parquet"
+    )
+    assert all(row["peaked"] is None and 0 < row["saturated"] < 1 for row in rows), "ReLU lets a part through"
 
 
 def test_row_zero_is_before_any_update(made):

@@ -166,8 +166,8 @@ def test_a_wrong_target_is_one_line(finished, target, line):
     assert code != 0 and line in said.splitlines()[-1] and "Traceback" not in said
 
 
-def test_the_overview(finished):
-    run = [sys.executable, "-m", "initscope", "overview"]
+def test_the_summary(finished):
+    run = [sys.executable, "-m", "initscope", "summary"]
     environment = {**os.environ, "PYTHONPATH": str(finished / "src")}
     said = subprocess.run(run, cwd=finished, capture_output=True, text=True, check=True, env=environment).stdout
     assert "2 diverged" in said and "ln V" in said and "results/scale/figures" in said

@@ -7,7 +7,7 @@ import sys
 def main():
     parser = argparse.ArgumentParser(prog="python -m initscope")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("overview", help="a short table of the studies under results/")
+    commands.add_parser("summary", help="the studies under results/: outcomes, zones, how sure, what was held fixed")
     commands.add_parser("reference", help="config keys, schemes and tables, as Markdown (docs/reference.md)")
     again = commands.add_parser("reproduce", help="compute results again from nothing, aside, and compare every byte")
     again.add_argument("targets", nargs="+", help="studies (scale), their stages (scale_train) or files of results/")
@@ -20,7 +20,7 @@ def main():
     globals()[asked.pop("command").replace("-", "_")](**asked)
 
 
-def overview():
+def summary():
     from initscope.overview import overview
 
     print(overview())

@@ -13,10 +13,13 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from initscope import figures
 from initscope.faults import explained, nearest, origin
+from initscope.marks import marks
 from initscope.setup import AXES, Setup
 from initscope.spelling import spelled
 
-MEASURES = ("audit", "train")  # what a study may do with its cells; both, unless it says
+MEASURES = ("audit", "train", "zone", "cascade")  # what a study may do with its cells
+KEYS = {"setup": dict, "studies": dict, "published": list, "claims": list}
+USUAL = MEASURES[:2]  # what it does unless it says
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Study:
-    """stages: which of audit and training it makes; figures: the names of those it draws."""
+    """stages: which of MEASURES it makes; figures: the names of those it draws."""
 
     name: str
     axes: dict
@@ -47,15 +50,33 @@ class Study:
     stages: tuple
     figures: tuple
 
+    @cached_property
+    def points(self):
+        """A cell for every combination of the axes that a zone does not run along: of all but seed and std."""
+        found = {}
+        for cell in self.cells:
+            axes = {axis: value for axis, value in cell.axes.items() if axis not in self.along}
+            found.setdefault(tuple(axes.items()), Cell(self.name, axes, cell.setup))
+        return list(found.values())
+
+    @property
+    def along(self):
+        """{axis: values} of the two axes that zones are made of."""
+        return {axis: self.axes[axis] for axis in ("seed", self.cells[0].setup.zone.axis) if axis in self.axes}
+
 
 @dataclass(frozen=True)
 class Config:
-    """The parsed file: `setup` and `studies` still raw, since each study is checked as its cells are built."""
+    """The parsed file: `setup` and `studies` still raw, since each study is checked as its cells are built.
+
+    published: the studies made when no target is named; claims: those that the sources' claims are put to.
+    """
 
     source: str
     setup: dict
     studies: dict
     published: list
+    claims: list
 
     def study(self, name):
         """The study's cells, in the order of its axes. SystemExit with one line where the config is wrong."""
@@ -63,7 +84,7 @@ class Config:
             raise SystemExit(f"{self.source}: there is no study {name!r}{nearest(name, self.studies)}")
         over = dict(self.studies[name] or {})
         axes = self.axes(name, over.pop("axes", {}))
-        stages = self.chosen(f"studies.{name}.stages", over.pop("stages", list(MEASURES)), MEASURES)
+        stages = self.chosen(f"studies.{name}.stages", over.pop("stages", list(USUAL)), MEASURES)
         drawn = over.pop("figures", None)
         points = [dict(zip(axes, values)) for values in product(*axes.values())]
         raw = merged(self.setup, over)
@@ -73,13 +94,14 @@ class Config:
             if len(typed[axis]) < len(values):
                 self.fail(f"studies.{name}.axes.{axis}", values, "a value stands there twice; keep one")
         self.all_different(name, cells)
+        self.zones_possible(name, stages, cells)
         possible = figures.possible({*stages, cells[0].setup.model.kind, *axes})
         drawn = figures.usual(possible) if drawn is None else self.chosen(f"studies.{name}.figures", drawn, possible)
         return Study(name, typed, cells, stages, drawn)
 
     def chosen(self, key, names, known):
         """Names from a list that must be known and given once."""
-        if not isinstance(names, list) or not names or len(set(names)) < len(names):
+        if not isinstance(names, list) or not names or len(set(map(str, names))) < len(names):
             self.fail(key, names, f"give a list of some of {', '.join(known)}")
         for name in names:
             if name not in known:
@@ -95,6 +117,19 @@ class Config:
                 axis = next(axis for axis in cell.axes if cell.axes[axis] != twin.axes[axis])
                 mend = f"it changes nothing between {twin.path} and {cell.path}; take it out or vary something else"
                 self.fail(f"studies.{study}.axes.{axis}", cell.axes[axis], mend)
+
+    def zones_possible(self, study, stages, cells):
+        """What the stages `zone` and `cascade` need: seeds along an axis; training three times as long as a mark."""
+        asked = [stage for stage in ("zone", "cascade") if stage in stages]
+        for axis in ("seed", cells[0].setup.zone.axis) if asked else ():
+            if axis not in cells[0].axes:
+                self.fail(f"studies.{study}.axes.{axis}", None, f"the stage {asked[0]} needs its values; add them")
+        if "cascade" in stages and "train" not in stages:
+            self.fail(f"studies.{study}.stages", list(stages), "the stage cascade reads the curves of train; add it")
+        for updates in dict.fromkeys(cell.setup.training.updates for cell in cells) if "cascade" in stages else ():
+            if updates % 3 or updates // 3 not in marks(updates):
+                mend = "cascade compares with a third of it, which must be recorded: give 60, 150, 300, 600, ..."
+                self.fail(f"studies.{study}.training.updates", updates, mend)
 
     def axes(self, study, axes):
         """{axis: values} as the file has them, each a known axis with at least one value."""
@@ -129,9 +164,9 @@ def load(*paths, over=None):
     for layer in [*map(read_yaml, paths), over or {}]:
         raw = merged(raw, layer)
     for key in raw:
-        if key not in ("setup", "studies", "published"):
-            raise SystemExit(f"{path}: {key!r} is not a key{nearest(key, ('setup', 'studies', 'published'))}")
-    for key, kind in (("setup", dict), ("studies", dict), ("published", list)):
+        if key not in KEYS:
+            raise SystemExit(f"{path}: {key!r} is not a key{nearest(key, KEYS)}")
+    for key, kind in KEYS.items():
         if not isinstance(raw.get(key), kind) or not raw[key]:
             raise SystemExit(f"{path}: {key} is missing or empty; docs/reference.md shows what belongs there")
     for name in raw["studies"]:
@@ -139,10 +174,11 @@ def load(*paths, over=None):
             raise SystemExit(f"{path}: studies: {name!r}: a study's name is lower-case letters, digits and _")
         if not isinstance(raw["studies"][name] or {}, dict):
             raise SystemExit(f"{path}: studies.{name}: {raw['studies'][name]!r}: write what it changes, or {{}}")
-    for name in raw["published"]:
-        if name not in raw["studies"]:
-            raise SystemExit(f"{path}: published: there is no study {name!r}{nearest(name, raw['studies'])}")
-    return Config(str(path), raw["setup"], raw["studies"], raw["published"])
+    for key in ("published", "claims"):
+        for name in raw[key]:
+            if name not in raw["studies"]:
+                raise SystemExit(f"{path}: {key}: there is no study {name!r}{nearest(name, raw['studies'])}")
+    return Config(str(path), *(raw[key] for key in KEYS))
 
 
 def read_yaml(path):
@@ -159,7 +195,7 @@ def read_yaml(path):
     except (YAMLError, UnicodeDecodeError) as error:
         raise SystemExit(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(raw, dict):
-        raise SystemExit(f"{path}: not a config: it must hold setup, studies and published")
+        raise SystemExit(f"{path}: not a config: it must hold " + ", ".join(KEYS))
     return raw
 
 

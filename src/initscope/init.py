@@ -8,5 +8,9 @@ from initscope.tensors import pack
 def make(stack, read):
     for digest, spec in stack.items():
         settings = spec["settings"]
-        weights = {t.name: drawn(t, chosen(settings)) for t in tensors(settings["model"], settings["corpus"])}
-        yield digest, {"weights.safetensors": pack(weights, **settings["init"], digest=digest)}
+        yield digest, {"weights.safetensors": pack(weights(settings), **settings["init"], digest=digest)}
+
+
+def weights(settings):
+    """{tensor name: float32 array} of one cell."""
+    return {t.name: drawn(t, chosen(settings)) for t in tensors(settings["model"], settings["corpus"])}

@@ -36,10 +36,16 @@ def quantiles(values):
         return dict(zip(QUANTILES, np.quantile(x, list(QUANTILES.values())).tolist()))
 
 
-def norm(*arrays):
-    """Euclidean norm over all entries, in float64."""
+def sums_of_squares(stack):
+    """Of every cell's tensor, in float64: (cells,). Row by row, so that a cell's sum does not depend on its stack."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return float(np.sqrt(sum(np.square(array.astype(np.float64).ravel()).sum() for array in arrays)))
+        return np.square(stack.numpy().astype(np.float64).reshape(len(stack), -1)).sum(1)
+
+
+def norms_of(squares):
+    """Euclidean norms over several tensors, from the sums of their squares."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.sqrt(sum(squares))
 
 
 def quantities(out, model):
@@ -49,15 +55,37 @@ def quantities(out, model):
             yield probe, layer, visible(value)
         elif probe == "attention" and value.shape[-1] > 1:  # a context of one token has nothing to attend to
             yield "attention_entropy", layer, relative_entropy(value)
-            yield "attention_peaked", layer, value[..., 1:, :].amax(-1) > PEAKED
+            yield "attention_peaked", layer, peaked(value)
         elif probe != "attention":
             yield probe, layer, value
         if probe in ("attention_update", "mlp_update"):
             yield f"{probe}_ratio", layer, row_norms(value) / row_norms(out[before(probe, layer, model)])
         if probe == "mlp_preactivation":
-            flat = slope(ACTIVATIONS[model["activation"]], value).abs() < FLAT
+            flat = saturated(value, model)
             yield "mlp_saturated", layer, flat
             yield "mlp_dead", layer, flat.all(0)
+
+
+def saturation(out, model):
+    """{"saturated", "peaked"}: every cell's share of flat hidden units and of peaked attention rows, over all layers.
+
+    out: of a whole stack, cells first. A ReLU that lets half of its inputs through has a share of 0.5. There is no
+    "peaked" without attention.
+    """
+    shares = {
+        "saturated": [saturated(x, model) for (probe, _), x in out.items() if probe == "mlp_preactivation"],
+        "peaked": [peaked(x) for (probe, _), x in out.items() if probe == "attention" and x.shape[-1] > 1],
+    }
+    layers = {name: [x.flatten(1).double().mean(1) for x in parts] for name, parts in shares.items() if parts}
+    return {name: (sum(parts) / len(parts)).tolist() for name, parts in layers.items()}
+
+
+def saturated(preactivation, model):
+    return slope(ACTIVATIONS[model["activation"]], preactivation).abs() < FLAT
+
+
+def peaked(attention):
+    return attention[..., 1:, :].amax(-1) > PEAKED
 
 
 def before(update, layer, model):

@@ -10,7 +10,7 @@ from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
 
-from initscope.config import MEASURES, Cell
+from initscope.config import Cell
 
 PACKAGE = Path(__file__).parent
 
@@ -21,8 +21,9 @@ class Stage:
     settings: tuple  # the settings that reach its bytes: sections of the setup, or section.key
     upstream: tuple  # the stages it reads
     files: dict  # its files -> where results/<study>/ shows them
-    per: str = "cell"  # one artifact per cell, or one per study
+    per: str = "cell"  # one artifact per cell, per point (of the axes beside seed and std), or per study
     axes: bool = True  # do the cell's axis values reach its bytes (as columns)?
+    of: tuple = ("audit", "train", "zone")  # a study that does one of these has this stage
 
 
 COMPUTE = ("compute.determinism", "compute.device")
@@ -41,44 +42,86 @@ STAGES = {
         (*SHAPES, "model", "init"),
         (),
         axes=False,
+        of=("audit", "train"),
         files={"weights.safetensors": "weights/initial/{cell}.safetensors"},
     ),
     "audit": Stage(
         "audit",
         (*SHAPES, "batches", "model", "init", *COMPUTE),
         ("corpus", "init"),
+        of=("audit",),
         files={"parameters.parquet": "parameters/{cell}.parquet", "signals.parquet": "signals/{cell}.parquet"},
     ),
     "train": Stage(
         "training",
         (*SHAPES, "batches", "model", "init", "training", *COMPUTE),
         ("corpus", "init"),
+        of=("train",),
         files={"curves.parquet": "curves/{cell}.parquet", "weights.safetensors": "weights/final/{cell}.safetensors"},
+    ),
+    "zone": Stage(
+        "search",
+        (*SHAPES, "batches", "model", "init", "training", "outcome", "zone", *COMPUTE),
+        ("corpus",),
+        per="point",
+        of=("zone",),
+        files={"tried.parquet": "tried/{cell}.parquet"},
     ),
     "summary": Stage(
         "summary",
         ("outcome",),
         ("corpus", "init", "audit", "train"),
         per="study",
+        of=("audit", "train"),
         files={
             "cells.parquet": "summary/cells.parquet",
             "loss_curves.csv": "summary/loss_curves.csv",
             "metrics.json": "summary/metrics.json",
         },
     ),
+    "brackets": Stage(
+        "brackets",
+        ("zone",),
+        ("zone",),
+        per="study",
+        of=("zone",),
+        files={"zones.parquet": "summary/zones.parquet", "brackets.parquet": "summary/brackets.parquet"},
+    ),
+    "cascade": Stage(
+        "cascade",
+        ("outcome", "zone"),
+        ("corpus", "train"),
+        per="study",
+        of=("cascade",),
+        files={"cascade.parquet": "summary/cascade.parquet", "persistence.parquet": "summary/persistence.parquet"},
+    ),
     "figures": Stage(
         "figures.draw",
-        ("model", "init", "training"),
-        ("corpus", "audit", "train", "summary"),
+        ("model", "init", "training", "zone"),
+        ("corpus", "audit", "train", "zone", "summary", "brackets", "cascade"),
         per="study",
         files={},  # as the study asks: see `files`
+    ),
+    "verdicts": Stage(
+        "claims.make",
+        (),
+        (),
+        per="config",
+        of=(),
+        files={
+            "claims.parquet": "claims.parquet",
+            "cases.parquet": "cases.parquet",
+            "claims.md": "claims.md",
+            "claims.svg": "figures/claims.svg",
+            "claims.png": "figures/claims.png",
+        },
     ),
 }
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """What one stage makes of one cell (or of a whole study)."""
+    """What one stage makes of one cell (of a point, of a whole study)."""
 
     stage: str
     cell: Cell
@@ -113,27 +156,49 @@ def module(spec):
 
 
 def plan(config, studies):
-    """Every artifact of the named studies, upstream first."""
-    return [artifact for name in studies for artifact in of_study(config.study(name))]
+    """Every artifact of the named studies, upstream first; `claims` is all of those that it reads, and then itself."""
+    read = config.claims if "claims" in studies else []
+    known = {name: config.study(name) for name in dict.fromkeys([*studies, *read]) if name != "claims"}
+    made = {name: of_study(study) for name, study in known.items()}
+    found = [artifact for artifacts in made.values() for artifact in artifacts]
+    return [*found, of_claims(known, made, read)] if read else found
+
+
+def of_claims(studies, made, read):
+    """The artifact of all claims, which reads everything that its studies make but figures."""
+    upstream = {}
+    for artifact in (a for name in read for a in made[name] if a.stage != "figures"):
+        upstream.setdefault(f"{artifact.cell.study}/{artifact.stage}", []).append(artifact.digest)
+    spec = {
+        "stage": "verdicts",
+        "settings": {},
+        "axes": {},
+        "studies": {name: {"axes": studies[name].axes, "settings": studies[name].cells[0].settings} for name in read},
+        "upstream": upstream,
+    }
+    return Artifact("verdicts", Cell("claims", {}, studies[read[0]].cells[0].setup), {**spec, **code(module(spec))})
 
 
 def of_study(study):
     made = {}
     for name, stage in STAGES.items():
-        if name in MEASURES and name not in study.stages:
-            continue
-        count = len(study.cells) if stage.per == "cell" else 1
-        made[name] = [artifact(name, study, i, made) for i in range(count)]
+        if set(stage.of) & set(study.stages):
+            made[name] = [artifact(name, study, cell, i, made) for i, cell in enumerate(cells(study, stage))]
     return [artifact for stage in made.values() for artifact in stage]
 
 
-def artifact(name, study, i, made):
-    stage, cell = STAGES[name], study.cells[i]
-    axes = cell.axes if stage.per == "cell" else study.axes
+def cells(study, stage):
+    return {"cell": study.cells, "point": study.points, "study": study.cells[:1]}[stage.per]
+
+
+def artifact(name, study, cell, i, made):
+    stage = STAGES[name]
+    axes = study.axes if stage.per == "study" else cell.axes
     spec = {
         "stage": name,
         "settings": settings(cell, stage.settings),
         "axes": axes if stage.axes else {},
+        **({"along": study.along} if stage.per == "point" else {}),
         "upstream": {up: upstream(stage, up, i, made) for up in stage.upstream if up in made},
         **({"figures": list(study.figures)} if name == "figures" else {}),
     }
@@ -151,7 +216,7 @@ def settings(cell, keys):
 
 
 def upstream(stage, up, i, made):
-    """A cell reads the study's corpus and its own weights; a study reads all of its cells."""
+    """A cell reads the study's corpus and its own weights; a study reads all of its cells, and of its points."""
     if STAGES[up].per == "study":
         return made[up][0].digest
     return made[up][i].digest if stage.per == "cell" else [cell.digest for cell in made[up]]

@@ -38,7 +38,7 @@ class Run:
 
     def studies(self, asked):
         """What is asked for, what is published, and what results/ holds already: all that the view must keep right."""
-        present = [name for name in self.config.studies if os.path.isdir(f"{view.RESULTS}/{name}")]
+        present = [name for name in [*self.config.studies, "claims"] if os.path.isdir(f"{view.RESULTS}/{name}")]
         return dict.fromkeys([*self.config.published, *present, *targets.studies(asked, self.config)])
 
     def show(self):

@@ -50,10 +50,10 @@ class Scheme:
     """One row of the table."""
 
     description: str  # what it does, and its source
-    rules: dict  # {group: Rule}; "*" stands for every weight without a rule of its own, "bias" for drawn biases
+    rules: dict  # {group or kind: Rule}; "*" stands for every weight without a rule of its own, "bias" for drawn biases
     uses: tuple = ()  # which of init.std and init.gain its formulas contain: "std", "gain"
     gain: float | None = None  # the gain as its authors wrote it, where one is used
-    needs: tuple = ()  # groups without which it is another scheme under a wrong name
+    needs: tuple = ()  # groups, or kinds, without which it is another scheme under a wrong name
 
 
 def sigma(t, s, g):
@@ -140,6 +140,24 @@ SCHEMES = {
         uses=("std",),
         needs=("residual",),
     ),
+    "scaled_attention_out": Scheme(
+        "scaled_residual's rule on the attention's output projection alone; the MLP's branch is as wide as it was",
+        {
+            "*": Rule("normal", sigma, "s"),
+            "attention_out": Rule("normal", lambda t, s, g: s / math.sqrt(t.branches), "s / sqrt(B)"),
+        },
+        uses=("std",),
+        needs=("attention_out",),
+    ),
+    "scaled_attention_out_variance": Scheme(
+        "scaled_residual_variance's rule on the attention's output projection alone",
+        {
+            "*": Rule("normal", sigma, "s"),
+            "attention_out": Rule("normal", lambda t, s, g: s / math.sqrt(math.sqrt(t.branches)), "s / sqrt(sqrt(B))"),
+        },
+        uses=("std",),
+        needs=("attention_out",),
+    ),
     "depth_scaled": Scheme(
         "the deeper a branch, the less it adds: torchtitan's Llama, after DS-Init (Zhang et al., arXiv:1908.11365)",
         {
@@ -188,8 +206,9 @@ SCHEMES = {
 def useless(scheme, kinds):
     """Why a scheme has nothing to do in a model with these kinds of tensor, in words; None where it has."""
     for group in SCHEMES[scheme].needs:
-        if not set(GROUPS[group]) & set(kinds):
-            named = ", ".join(GROUPS[group])
+        members = GROUPS.get(group, (group,))
+        if not set(members) & set(kinds):
+            named = ", ".join(members)
             return f"{scheme} has a formula of its own for {group} tensors ({named}), and this model has none"
     return None
 
@@ -244,7 +263,7 @@ def rule_for(scheme, kind):
     """The rule of a scheme for a kind of tensor; None for what it leaves constant."""
     if kind in CONSTANTS:
         return scheme.rules.get(kind)
-    return scheme.rules.get(GROUP[kind], scheme.rules["*"])
+    return scheme.rules.get(kind) or scheme.rules.get(GROUP[kind], scheme.rules["*"])
 
 
 def drawn(tensor, init):

@@ -200,6 +200,18 @@ class Outcome(Section):
     dead_above: Float = Field(description="dead: x ends above this and hardly moved")
     dead_change: Positive = Field(description="dead: x moved less than this over the last half of training")
     learned_below: Float = Field(description="learned: x ends at or below this; else slow")
+    vanishing_below: Positive = Field(description="evidence: the weights' gradient norm ends below this")
+    exploding_above: Positive = Field(description="evidence: the gradient norm was above this at a recorded update")
+    saturated_above: Positive = Field(
+        description="evidence: share of flat hidden units, or of attention rows on one token, at the end"
+    )
+
+
+class Zone(Section):
+    axis: Literal["std", "factor", "learning_rate"] = Field(description="the axis that a zone is an interval of")
+    apart: Annotated[Float, Field(gt=1)] = Field(
+        description="stage `zone` bisects until the two values that bracket an end differ by this factor at most"
+    )
 
 
 class Compute(Section):
@@ -215,6 +227,7 @@ class Setup(Section):
     init: Init
     training: Training
     outcome: Outcome
+    zone: Zone
     compute: Compute
 
     @model_validator(mode="after")

@@ -13,11 +13,15 @@ CHUNK = 256  # rows evaluated at once: 36 cells on a whole corpus would take mor
 
 
 def weights(stack, read):
-    """{tensor name: (cells, *shape)} of the initial weights of a stack.
+    """{tensor name: (cells, *shape)} of the initial weights of a stack."""
+    return stacked([unpack(read(spec["upstream"]["init"], "weights.safetensors")) for spec in stack.values()])
+
+
+def stacked(cells):
+    """The weights of several cells as one.
 
     A cell alone is given a twin: a product of one matrix goes to another kernel than those of several, with other bits.
     """
-    cells = [unpack(read(spec["upstream"]["init"], "weights.safetensors")) for spec in stack.values()]
     cells = cells * 2 if len(cells) == 1 else cells
     return {name: torch.from_numpy(np.stack([cell[name] for cell in cells])) for name in cells[0]}
 

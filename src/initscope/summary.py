@@ -8,7 +8,7 @@ from statistics import median
 
 from initscope.spelling import spelled
 from initscope.tables import rows, write_rows
-from initscope.verdicts import diverged_at, outcome, scaled
+from initscope.verdicts import verdict
 
 METRICS = (
     "initial_loss_training_corpus",
@@ -79,21 +79,10 @@ def audited(signals):
 
 def trained(curve, source, limits):
     """What training adds to the row of a cell."""
-    first, last = curve[0], curve[-1]
-    ends = source["x_zero_loss"], source["unigram_entropy"]
-    verdict, evidence = outcome(curve, *ends, limits)
     return {
-        "gradient_norm": first["gradient_norm"],
-        "initial_loss_training_corpus": first["training_corpus_loss"],
-        "initial_loss_validation": first["validation_loss"],
-        "final_loss_training_corpus": last["training_corpus_loss"],
-        "final_loss_validation": last["validation_loss"],
-        "initial_x": scaled(first["validation_loss"], *ends),
-        "final_x": scaled(last["validation_loss"], *ends),
-        "first_update_ratio": curve[1]["update_ratio"],
-        "outcome": verdict,
-        "evidence": evidence,
-        "diverged_at": diverged_at(curve),
+        "initial_loss_training_corpus": curve[0]["training_corpus_loss"],
+        "final_loss_training_corpus": curve[-1]["training_corpus_loss"],
+        **verdict(curve, source, limits),
     }
 
 

@@ -66,6 +66,33 @@ MOMENTS = [
     flag("finite", "no value is NaN or infinite"),
 ]
 
+VERDICT = [
+    real("first_update_ratio", "norm of the first update / norm of the initial weights"),
+    real("weight_gradient_norm", "norm of the last gradient over the weights (without biases and norms)"),
+    real("largest_gradient_norm", "largest norm of the gradient at a recorded update"),
+    real("saturated", "share of flat hidden units, or of peaked attention rows if that is larger, at the last update"),
+    text("outcome", "learned, slow, dead, unstable or diverged; what follows from training is null without it"),
+    text("evidence", "the numbers behind the outcome"),
+    whole("diverged_at", "first update with a loss or gradient that is not finite; null: none", "updates"),
+]
+TRAINED = [
+    real("gradient_norm", "norm of the initial gradient"),
+    real("initial_loss_validation", "mean loss on the validation sequences before the first update", NATS),
+    real("final_loss_validation", "mean loss on the validation sequences after the last update", NATS),
+    real("initial_x", "(initial validation loss - zero) / (baseline - zero), with zero the x_zero_loss"),
+    real("final_x", "the same of the final validation loss"),
+    *VERDICT,
+]
+PERSISTS = 0.8  # of the gap at n updates: what is left of it at 3 n
+INTERVAL = "an interval that holds the median over seeds with 95 % or more; null under 6 seeds"
+
+
+def with_interval(name, meaning, unit=""):
+    """A median over seeds and its interval."""
+    ends = [real(f"{name}_{end}", f"{end} end of {INTERVAL}", unit) for end in ("low", "high")]
+    return [real(name, f"{meaning}, median over seeds", unit), *ends]
+
+
 TABLES = {
     "parameters": [
         text("tensor", "name of the parameter tensor"),
@@ -117,36 +144,94 @@ TABLES = {
             "residual_rms",
             "rms of the residual stream before the last norm, on the training batch; recorded updates only",
         ),
+        real("saturated", "share of hidden units with |phi'| < 0.02, on the training batch; recorded updates only"),
+        real("peaked", "share of attention rows with a probability > 0.99; likewise; null without attention"),
     ],
     "cells": [
         real("logits_std", "std of the initial logits on the first batch"),
         real("residual_rms", "rms of the initial residual stream before the last norm"),
-        real("gradient_norm", "norm of the initial gradient"),
-        real("initial_loss_training_corpus", "mean loss on all training sequences before the first update", NATS),
-        real("initial_loss_validation", "mean loss on the validation sequences before the first update", NATS),
         real("ln_vocabulary", "loss of uniform predictions", NATS),
         real("predicted_initial_loss", "what theory predicts before the first update; null out of its range", NATS),
         real("loss_floor", "entropy rate of the source: no predictor loses less; null where none is known", NATS),
         real("x_zero_loss", "the loss at which x = 0: the floor; of a text, the entropy given the symbol before", NATS),
         real("baseline_loss", "unigram entropy of the targets: what biases alone reach (x = 1)", NATS),
+        real("initial_loss_training_corpus", "mean loss on all training sequences before the first update", NATS),
         real("final_loss_training_corpus", "mean loss on all training sequences after the last update", NATS),
-        real("final_loss_validation", "mean loss on the validation sequences after the last update", NATS),
-        real("initial_x", "(initial validation loss - zero) / (baseline - zero), with zero the x_zero_loss"),
-        real("final_x", "the same of the final validation loss"),
-        real("first_update_ratio", "norm of the first update / norm of the initial weights"),
-        text(
-            "outcome",
-            "learned, slow, dead, unstable or diverged; this and all that follows training is null without it",
-        ),
-        text("evidence", "the numbers behind the outcome"),
-        whole(
-            "diverged_at",
-            "first update with a loss or gradient that is not finite; null where there is none",
-            "updates",
-        ),
+        *TRAINED,
         text("init_digest", "names the initial weights in the store"),
         text("audit_digest", "names the audit in the store"),
         text("train_digest", "names the training in the store"),
+    ],
+    "tried": [
+        whole("round", "0: the study's own values; from 1: those that bisection chose between two of them"),
+        *TRAINED,
+    ],
+    "brackets": [
+        real("anchor", "value of the smallest final x: what the zone is built around; null: this seed learns nowhere"),
+        real("lower_outside", "largest value tried below the zone, which did not learn; 0: beyond what was tried"),
+        real("lower_inside", "smallest value of the zone"),
+        real("upper_inside", "largest value of the zone"),
+        real("upper_outside", "smallest value tried above it, which did not learn; infinite: beyond what was tried"),
+        whole("holes", "values between the brackets that did not learn, each between two that did"),
+        whole("apart", "values that learned outside the zone"),
+        real("decades_least", "from inside to inside; 0 where nothing learned", "decades"),
+        real("decades_greatest", "from outside to outside; infinite where a bracket is beyond", "decades"),
+    ],
+    "zones": [
+        text("along", "the axis that the zone is an interval of"),
+        whole("seeds", "seeds that were tried"),
+        whole("learned", "seeds that learned somewhere: the brackets are theirs"),
+        *with_interval("lower", "lower bracket; 0: beyond what was tried"),
+        *with_interval("upper", "upper bracket; infinite: beyond what was tried"),
+        whole("holes", "holes, over all seeds"),
+        whole("apart", "values that learned outside the zone, over all seeds"),
+        *with_interval("decades", "width of the zone, 0 where nothing learned", "decades"),
+        *with_interval("wider", "width less that of norm `none`, paired by seed; null without it", "decades"),
+        whole("cells", "cells that were trained"),
+        whole("grid_cells", "cells that a grid of the final resolution would take"),
+        text("zone", "the zone in words"),
+    ],
+    "cascade": [
+        text("side", "inside, below or above the zone at n updates, a third of all"),
+        text("outcome", "outcome at n updates"),
+        real("x", "x at n updates"),
+        real("x_later", "x at 3 n updates"),
+        real("gap", "x less the median x of the same seed's cells inside the zone, at n updates"),
+        real("gap_later", "the same at 3 n updates"),
+        real("ratio", "gap_later / gap; infinite where the loss is not finite; null inside"),
+        real("early_gradient_norm", "median gradient norm over the recorded ones of the first 10 updates"),
+        real("early_update_ratio", "median update / weights over the recorded ones of the first 10 updates"),
+    ],
+    "persistence": [
+        text("side", "below or above the zone"),
+        text("outcome", "outcome at n updates"),
+        whole("seeds", "seeds with such a cell; of several, the seed's median ratio counts"),
+        *with_interval("ratio", "gap at 3 n / gap at n updates"),
+        *with_interval("early_gradient_norm", "gradient norm of the first 10 updates"),
+        *with_interval("early_update_ratio", "update / weights of the first 10 updates"),
+        *with_interval("x_later", "x at 3 n updates"),
+        flag("persists", f"is the whole interval of the ratio above this: {PERSISTS}; null under 6 seeds"),
+    ],
+    "claims": [
+        text("claim", "its name"),
+        text("says", "the claim in our words"),
+        text("source", "the text and section in which it stands"),
+        text("studies", "the studies that test it"),
+        text("query", "what is compared, and when it counts as holding"),
+        whole("cases", "cases that were measured"),
+        whole("holding", "cases that hold"),
+        text("verdict", "holds (in every case), holds within ... (the cases named), does not hold here, or not tested"),
+        text("found", "the cases with their numbers; or why it is not tested"),
+    ],
+    "cases": [
+        text("claim", "the claim that it belongs to"),
+        text("case", "under which circumstances"),
+        real("value", "what was measured"),
+        real("low", "lower end of its 95 % interval; null where the value is exact"),
+        real("high", "upper end of it"),
+        real("least", "it holds where the value and its interval are at or above this; null: no such limit"),
+        real("most", "it holds where the value and its interval are at or below this; null: no such limit"),
+        flag("holds", "does it hold"),
     ],
 }
 
@@ -173,7 +258,7 @@ def write(name, axes, rows):
 
 def write_rows(name, axes, rows):
     """Rows that carry their own axis values; `axes` gives the types."""
-    wanted = schema(name, axes)
+    wanted, rows = schema(name, axes), list(rows)
     for row in rows:
         if unknown := row.keys() - set(wanted.names):
             raise ValueError(f"table {name} has no column {', '.join(sorted(unknown))}")

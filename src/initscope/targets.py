@@ -1,6 +1,6 @@
 """What may be asked for: everything published, a study, a stage of a study, or any file of results/."""
 
-from initscope.config import MEASURES
+from initscope.config import USUAL
 from initscope.faults import nearest
 from initscope.records import STAGES, upstreams
 from initscope.view import RESULTS
@@ -11,22 +11,30 @@ GROUPS = {
     "init": ("init",),
     "audit": ("audit",),
     "train": ("train",),
-    "figures": ("summary", "figures"),
+    "zone": ("zone", "brackets"),
+    "cascade": ("cascade",),
+    "figures": ("summary", "brackets", "cascade", "figures"),
 }
 
 
 def names(config):
-    """{target: {study: stages}}: `all`, `report`, every study, and every stage of every study."""
+    """{target: {study: stages}}: `all`, `report`, `claims`, every study, and every stage of every study."""
     published = {"all": tuple(STAGES), "report": GROUPS["figures"]}
     found = {target: dict.fromkeys(config.published, stages) for target, stages in published.items()}
+    found["claims"] = {"claims": ("verdicts",)}
     for study, over in config.studies.items():
-        left_out = set(MEASURES) - set((over or {}).get("stages", MEASURES))
-        groups = {f"{study}_{group}": stages for group, stages in GROUPS.items() if group not in left_out}
+        does = (over or {}).get("stages", USUAL)
+        groups = {f"{study}_{group}": stages for group, stages in GROUPS.items() if any(has(does, s) for s in stages)}
         for target, stages in {study: tuple(STAGES), **groups}.items():
-            if target in found:
+            if target in found or target in STAGES:
                 raise SystemExit(f"{config.source}: studies: {target!r} would name two things; rename a study")
             found[target] = {study: stages}
     return found
+
+
+def has(does, stage):
+    """Has a study that does this, as the file says, a stage?"""
+    return isinstance(does, list | tuple) and any(measure in does for measure in STAGES[stage].of)
 
 
 def studies(targets, config):
@@ -35,7 +43,7 @@ def studies(targets, config):
     for target in targets:
         if target in known:
             found += known[target]
-        elif target.startswith(f"{RESULTS}/") and (study := target.split("/")[1]) in config.studies:
+        elif target.startswith(f"{RESULTS}/") and (study := target.split("/")[1]) in {*config.studies, "claims"}:
             found.append(study)
         elif target.startswith(f"{RESULTS}/"):
             raise SystemExit(f"{target}: there is no study {study!r}{nearest(study, config.studies)}")

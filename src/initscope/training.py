@@ -7,9 +7,10 @@ import numpy as np
 
 from initscope import stack as stacked
 from initscope.batches import order
+from initscope.marks import marks
 from initscope.models.layout import tensors
 from initscope.optimizers import Optimizer
-from initscope.probes import moments, norm
+from initscope.probes import moments, norms_of, saturation, sums_of_squares
 from initscope.tables import write
 from initscope.tensors import pack
 
@@ -28,11 +29,12 @@ def make(stack, read):
         )
 
 
-def train(weights, examples, cells):
+def train(weights, examples, cells, whole=True):
     """Returns the final weights {name: (cells, ...)} and, per cell, the rows of its curve table.
 
     weights: the same at the start; examples: {"training", "validation"}, each (inputs, targets); cells: the settings of
-    each, which differ in initial values and in those of the optimizer.
+    each, which differ in initial values and in those of the optimizer; whole: also measure, before and after training,
+    the loss on the whole training corpus, which takes as long as many updates.
     """
     model, updates, batches = cells[0]["model"], cells[0]["training"]["updates"], cells[0]["batches"]
     kinds = {t.name: t.kind for t in tensors(model, cells[0]["corpus"])}
@@ -45,8 +47,9 @@ def train(weights, examples, cells):
         loss, out, gradients, _ = stacked.gradients(weights, batch, model)
         found = [{"update": update, "recorded": update in recorded, "training_loss": x} for x in loss.tolist()]
         if update in recorded:
-            evaluate(found, weights, examples, model, batches["size"], whole=update in (0, updates))
-            scales(found, weights, before, gradients, out["final_stream", None], kinds)
+            evaluate(found, weights, examples, model, batches["size"], whole and update in (0, updates))
+            scales(found, weights, before, gradients, kinds)
+            signals(found, out, model)
         for curve, row in zip(curves, found):
             curve.append(
                 {**row, "finite": bool(np.isfinite([row["training_loss"], row.get("gradient_norm", 0.0)]).all())}
@@ -58,12 +61,6 @@ def train(weights, examples, cells):
     return weights, curves
 
 
-def marks(updates):
-    """The updates at which everything is measured: 0, 1, 2, 5, 10, 20, 50, ... and the last."""
-    steps = {digit * 10**power for power in range(len(str(updates))) for digit in (1, 2, 5)}
-    return {0, updates, *(step for step in steps if step <= updates)}
-
-
 def evaluate(found, weights, examples, model, batch, whole):
     """Add the validation loss to every cell's row; with `whole`, that of the training corpus too."""
     parts = {"validation_loss": "validation", **({"training_corpus_loss": "training"} if whole else {})}
@@ -72,18 +69,25 @@ def evaluate(found, weights, examples, model, batch, whole):
             row[column] = float(losses.mean())
 
 
-def scales(found, weights, before, gradients, stream, kinds):
-    """Add gradient norms, the update-to-weight ratio and the rms of the residual stream to every cell's row."""
+def scales(found, weights, before, gradients, kinds):
+    """Add gradient norms and the update-to-weight ratio to every cell's row."""
+    squares = {name: sums_of_squares(gradients[name]) for name in kinds}
+    norms = {"gradient_norm": norms_of(squares.values())}
+    for kind in dict.fromkeys(kinds.values()):
+        norms[f"gradient_norm_{kind}"] = norms_of(squares[name] for name in kinds if kinds[name] == kind)
+    if before:
+        moved = norms_of(sums_of_squares(weights[name] - before[name]) for name in kinds)
+        norms["update_ratio"] = moved / norms_of(sums_of_squares(before[name]) for name in kinds)
     for i, row in enumerate(found):
-        by_kind = {
-            kind: [gradients[name][i].numpy() for name in kinds if kinds[name] == kind] for kind in kinds.values()
-        }
-        row["gradient_norm"] = norm(*(gradient for group in by_kind.values() for gradient in group))
-        row |= {f"gradient_norm_{kind}": norm(*group) for kind, group in by_kind.items()}
-        row["residual_rms"] = moments(stream[i].numpy())["rms"]
-        if before:
-            moved = [(weights[name][i] - before[name][i]).numpy() for name in kinds]
-            row["update_ratio"] = norm(*moved) / norm(*(before[name][i].numpy() for name in kinds))
+        row |= {name: float(values[i]) for name, values in norms.items()}
+
+
+def signals(found, out, model):
+    """Add the rms of the residual stream, and how far units and attention are saturated, to every cell's row."""
+    shares = saturation(out, model)
+    for i, row in enumerate(found):
+        row["residual_rms"] = moments(out["final_stream", None][i].numpy())["rms"]
+        row |= {name: of_cells[i] for name, of_cells in shares.items()}
 
 
 class Progress:

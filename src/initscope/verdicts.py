@@ -2,6 +2,34 @@
 
 import math
 
+from initscope.tables import KINDS
+
+WEIGHTS = [kind for kind in KINDS if kind not in ("norm_scale", "norm_offset", "bias")]
+
+
+def verdict(curve, source, limits):
+    """What training adds to the row of a cell. source: what is known of the corpus; limits: the setup's outcome."""
+    first, last = curve[0], curve[-1]
+    ends = source["x_zero_loss"], source["unigram_entropy"]
+    name, why = outcome(curve, *ends, limits)
+    scales = {
+        "weight_gradient_norm": weight_gradient(last),
+        "largest_gradient_norm": largest(row["gradient_norm"] for row in curve if row["recorded"]),
+        "saturated": largest([last["saturated"], last.get("peaked") or 0.0]),
+    }
+    return {
+        "gradient_norm": first["gradient_norm"],
+        "initial_loss_validation": first["validation_loss"],
+        "final_loss_validation": last["validation_loss"],
+        "initial_x": scaled(first["validation_loss"], *ends),
+        "final_x": scaled(last["validation_loss"], *ends),
+        "first_update_ratio": curve[1]["update_ratio"],
+        **scales,
+        "outcome": name,
+        "evidence": "; ".join([why, *causes(scales, limits)]),
+        "diverged_at": diverged_at(curve),
+    }
+
 
 def scaled(loss, zero, baseline):
     """x = (loss - zero) / (baseline - zero): 1 for a predictor that knows frequencies only.
@@ -39,7 +67,29 @@ def outcome(curve, zero, baseline, limits):
     return "slow", f"x ends at {last:.3g} > {limits['learned_below']:g}"
 
 
+def causes(scales, limits):
+    """What else stands out in a cell: gradients that vanish or explode, saturation."""
+    weights, most, saturated = scales.values()
+    if weights < limits["vanishing_below"]:
+        yield f"the weights' gradient ends at {weights:.2g} < {limits['vanishing_below']:g}"
+    if not most <= limits["exploding_above"]:
+        yield f"the gradient reached {most:.2g} > {limits['exploding_above']:g}"
+    if saturated > limits["saturated_above"]:
+        yield f"{saturated:.0%} saturated > {limits['saturated_above']:.0%}"
+
+
+def weight_gradient(row):
+    """Norm of the gradient over all weights: biases get one even where nothing reaches a weight."""
+    return math.hypot(*(row[f"gradient_norm_{kind}"] or 0.0 for kind in WEIGHTS if f"gradient_norm_{kind}" in row))
+
+
+def largest(values):
+    """The largest value; NaN where one is."""
+    values = list(values)
+    return math.nan if any(map(math.isnan, values)) else max(values)
+
+
 def diverged_at(curve):
     """The first update with a loss or gradient that is not finite; None where there is none."""
-    lost = (row["update"] for row in curve if not row["finite"] or not math.isfinite(row["validation_loss"] or 0.0))
+    lost = (row["update"] for row in curve if not row["finite"] or not math.isfinite(row.get("validation_loss") or 0.0))
     return next(lost, None)

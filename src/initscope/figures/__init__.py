@@ -8,12 +8,23 @@ FIGURES = {
     "initial_loss": {"audit"},
     "loss_curves": {"train"},
     "final_loss": {"train"},
+    "zones": {"zone"},
+    "cascade": {"cascade"},
     "variance": {"audit", "mlp", "scheme", "seed"},
     "depth": {"audit", "mlp", "norm", "layers", "std"},
     "interaction": {"train", "activation", "norm", "scheme", "factor"},
     "residual": {"audit", "transformer", "scheme", "layers"},
 }
-USUAL = ("parameter_std", "signal_depth", "attention", "initial_loss", "loss_curves", "final_loss")
+USUAL = (
+    "parameter_std",
+    "signal_depth",
+    "attention",
+    "initial_loss",
+    "loss_curves",
+    "final_loss",
+    "zones",
+    "cascade",
+)
 
 
 def possible(has):

@@ -50,7 +50,12 @@ def beside(ax, title):
 def noted(ax, count, what):
     """What is left out is said on the plot."""
     if count:
-        ax.text(0.02, 0.98, f"{count} {what}", transform=ax.transAxes, va="top", fontsize=8, color=OUTCOMES["diverged"])
+        remark(ax, f"{count} {what}")
+
+
+def remark(ax, words):
+    """Words on the plot that must not be missed."""
+    ax.text(0.02, 0.98, words, transform=ax.transAxes, va="top", fontsize=8, color=OUTCOMES["diverged"])
 
 
 def log_axis(ax, which):

@@ -10,35 +10,57 @@ from initscope.tables import read as table
 RANGE = ("pi", 100)  # a band from the smallest to the largest seed: no bootstrap, nothing random
 
 
+# {frame of a study: the stage that makes its table, and the file}
+FRAMES = {
+    "parameters": ("audit", "parameters.parquet"),
+    "signals": ("audit", "signals.parquet"),
+    "curves": ("train", "curves.parquet"),
+    "cells": ("summary", "cells.parquet"),
+    "tried": ("zone", "tried.parquet"),
+    "zones": ("brackets", "zones.parquet"),
+    "brackets": ("brackets", "brackets.parquet"),
+    "cascade": ("cascade", "cascade.parquet"),
+    "persistence": ("cascade", "persistence.parquet"),
+}
+
+
+def in_words(found, axes):
+    """The values of these axes in every row: `norm none, layers 2`."""
+    words = [f"{axis} " + found[axis].map(spelled) for axis in axes if axis in found]
+    return words[0].str.cat(words[1:], sep=", ") if words else ""
+
+
 class Study:
     """The tables of a study as data frames; None for those that it does not make.
 
     Every row stands at one value of the main axis: `std` where the study varies it, else its first axis beside the
     seed. Columns: `at`, that value (its place in the axis where it is no positive number); `label`, as it is spelled;
-    `variant`, the other axes in words.
+    `variant`, the other axes in words; `point`, all axes in words but seed and the one that zones run along.
     """
 
     def __init__(self, spec, read):
-        self.axes, self.settings, up = spec["axes"], spec["settings"], spec["upstream"]
+        self.axes, self.settings = spec["axes"], spec["settings"]
         varied = [axis for axis in self.axes if axis != "seed"]
         self.main = "std" if "std" in varied or not varied else varied[0]
         self.values = self.axes.get(self.main, [self.settings["init"].get("std", "not used")])
         self.others = [axis for axis in varied if axis != self.main]
-        self.parameters = self.frame(read(key, "parameters.parquet") for key in up.get("audit", ()))
-        self.signals = self.frame(read(key, "signals.parquet") for key in up.get("audit", ()))
-        self.curves = self.frame(read(key, "curves.parquet") for key in up.get("train", ()))
-        self.cells = self.frame([read(up["summary"], "cells.parquet")])
+        self.along = self.settings["zone"]["axis"]
+        for frame, (stage, file) in FRAMES.items():
+            keys = spec["upstream"].get(stage, ())
+            setattr(self, frame, self.frame(read(key, file) for key in ([keys] if isinstance(keys, str) else keys)))
 
     def frame(self, files):
         files = list(files)
         if not files:
             return None
         found = pa.concat_tables(table(data) for data in files).to_pandas()
+        found["point"] = in_words(found, [axis for axis in self.axes if axis not in ("seed", self.along)])
+        found["variant"] = in_words(found, self.others)
+        if self.main in self.axes and self.main not in found:  # a table over all of its values
+            return found
         main = found[self.main] if self.main in self.axes else pd.Series(self.values[0], index=found.index)
         found["at"] = main if self.numeric else main.map(self.values.index)
         found["label"] = main.map(spelled)
-        words = [f"{axis} " + found[axis].map(spelled) for axis in self.others]
-        found["variant"] = words[0].str.cat(words[1:], sep=", ") if words else ""
         return found
 
     @property
@@ -76,5 +98,6 @@ class Study:
         fixed = [f"{key} {model[key]}" for key in ("layers", "width", "norm", "activation") if key not in self.axes]
         varied = [f"varied: {', '.join(self.axes)}"] if self.axes else []
         scheme = [] if "scheme" in self.axes else [f"scheme {self.settings['init']['scheme']}"]
-        trained = [] if self.curves is None else [f"{training['updates']} updates of {training['optimizer']}"]
+        untrained = self.curves is None and self.tried is None
+        trained = [] if untrained else [f"{training['updates']} updates of {training['optimizer']}"]
         return "; ".join([model["kind"], *fixed, *scheme, *trained, f"{seeds} seed{'s' * (seeds > 1)}", *varied])

@@ -1,0 +1,102 @@
+"""A claim, its cases, and the verdict that follows from them. No verdict is written by hand."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from initscope.zones import bounded_interval, interval
+
+FIRST, SECOND = "Initialization Sets the First Signal Scale", "Layer Initialization with Normalization"
+OWN = "our own"
+FEWEST = 6  # seeds that an interval of 95 % takes
+
+
+@dataclass(frozen=True)
+class Case:
+    """One circumstance in which a claim is put to the test.
+
+    value: what was measured, low and high: its interval (the value itself where it is exact). It holds where all of
+    that lies within [least, most].
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    least: float = -math.inf
+    most: float = math.inf
+
+    @property
+    def holds(self):
+        return self.least <= self.low and self.high <= self.most
+
+
+def case(name, values, least=-math.inf, most=math.inf):
+    """The median over seeds, with the interval that holds it; under 6 seeds from the smallest to the largest.
+
+    A single number is exact. Where one of several is not a number, nothing is known: NaN, which holds nowhere.
+    """
+    values = sorted(float(value) for value in (values if hasattr(values, "__iter__") else [values]))
+    if any(map(math.isnan, values)):
+        return Case(name, math.nan, math.nan, math.nan, least, most)
+    if len(values) < FEWEST:
+        return Case(name, middle(values), values[0], values[-1], least, most)
+    return Case(name, *interval(values), least, most)
+
+
+def bounded(name, pairs, least=-math.inf, most=math.inf):
+    """The same of values that are known by their bounds only."""
+    pairs = list(pairs)
+    if len(pairs) < FEWEST:
+        lows, highs = zip(*pairs)
+        return Case(name, (middle(sorted(lows)) + middle(sorted(highs))) / 2, min(lows), max(highs), least, most)
+    return Case(name, *bounded_interval(pairs), least, most)
+
+
+def middle(values):
+    return (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
+
+
+@dataclass(frozen=True)
+class Claim:
+    """says: in our words; section: where it stands in `source`; cases: (the studies) -> Cases."""
+
+    name: str
+    says: str
+    source: str
+    section: str
+    studies: tuple
+    query: str
+    cases: Callable
+
+
+def claim(says, source, section, studies, query):
+    """Decorates a function that yields the cases of a claim, given the studies that it names: it becomes the Claim."""
+    return lambda cases: Claim(cases.__name__, says, source, section, tuple(studies), query, cases)
+
+
+def claims(module):
+    """The claims of a module, in the order in which they stand there."""
+    return [value for value in vars(module).values() if isinstance(value, Claim)]
+
+
+def verdict(cases):
+    """`holds` in every case, `holds within` those named, `does not hold here` in any; `not tested` without a case."""
+    holding = [case.name for case in cases if case.holds]
+    if not cases:
+        return "not tested"
+    if not holding:
+        return "does not hold here"
+    return "holds" if len(holding) == len(cases) else f"holds within {'; '.join(holding)}"
+
+
+def in_words(case):
+    """`std 0.1: 1.07 (1.02 to 1.13)`."""
+    exact = case.low == case.high or math.isnan(case.value)
+    return f"{case.name}: {case.value:.3g}" + ("" if exact else f" ({case.low:.3g} to {case.high:.3g})")
+
+
+def limits(case):
+    """What a case must be to hold, in words."""
+    bounds = [f"at least {case.least:.3g}"] if case.least > -math.inf else []
+    return " and ".join(bounds + ([f"at most {case.most:.3g}"] if case.most < math.inf else []))
