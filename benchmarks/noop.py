@@ -30,7 +30,7 @@ def seconds(*command, cwd=None):
 def large(folder):
     """A config whose one published study has 100 learning rates x 100 stds."""
     text = (ROOT / "config.yaml").read_text().split("\nstudies:")[0]
-    text += f"\nstudies:\n  map: {{axes: {{learning_rate: {RATES}, std: {STDS}}}}}\npublished: [map]\n"
+    text += f"\nstudies:\n  map: {{axes: {{learning_rate: {RATES}, std: {STDS}}}}}\npublished: [map]\nclaims: [map]\n"
     (Path(folder) / "config.yaml").write_text(text)
 
 

@@ -208,6 +208,12 @@ def test_the_page_and_the_figure_show_every_claim(made):
 def test_a_claim_without_a_case_is_not_tested():
     empty = SimpleNamespace(name="c", studies=("frozen",), cases=lambda frozen: iter(()))
     assert cases_of(empty, {"frozen": None}) == ([], "no cell of these studies is a case of it")
+    assert case("no seed", []) is None
+
+
+def test_a_study_without_a_value_that_a_claim_looks_up_is_not_tested():
+    asking = SimpleNamespace(name="c", studies=("frozen",), cases=lambda study: iter([study[0.001]]))
+    assert cases_of(asking, {"frozen": {}}) == ([], "its studies lack a value that it looks up (KeyError: 0.001)")
 
 
 def test_the_page_counts_its_verdicts():

@@ -28,7 +28,7 @@ def clone(folder):
     config = yaml.load(REPOSITORY / "config.yaml")
     for section, keys in SMALL.items():
         config["setup"][section].update(keys)
-    config["studies"] = STUDIES
+    config["studies"], config["claims"] = STUDIES, ["scale"]
     yaml.dump(config, folder / "config.yaml")
     return folder
 

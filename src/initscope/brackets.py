@@ -5,9 +5,7 @@ from statistics import median
 
 from initscope.spelling import spelled
 from initscope.tables import rows, write_rows
-from initscope.zones import bounded_interval, bounds, difference, width, zone
-
-FEWEST = 6  # seeds that an interval of 95 % takes: see zones.interval
+from initscope.zones import FEWEST, bounded_interval, bounds, difference, width, zone
 
 
 def make(stack, read):

@@ -8,6 +8,7 @@ import pandas as pd
 from initscope.brackets import zone_rows
 from initscope.spelling import spelled
 from initscope.store import record
+from initscope.zones import FEWEST
 
 MOST = 24  # lines of one study; more are better read as a figure
 SHOWN = ("corpus", "batches", "model", "init", "training")
@@ -98,7 +99,7 @@ def zone_table(study, axis):
 
 def sure(row):
     """How sure: the meaning of what stands in brackets."""
-    if row["learned"] < 6:
+    if row["learned"] < FEWEST:
         return f"; {row['learned']} seeds are too few for an interval"
     holes = f"; {row['holes']} holes" if row["holes"] else ""
     return f"; in brackets: holds the median over seeds with 95 %{holes}"

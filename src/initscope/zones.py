@@ -12,6 +12,8 @@ from statistics import median
 
 from scipy.stats import binom
 
+FEWEST = 6  # seeds that an interval of 95 % takes: even the whole range of 5 covers 1 - 2 / 2^5 = 93.75 % only
+
 
 @dataclass(frozen=True)
 class Zone:
@@ -99,8 +101,8 @@ def interval(values):
     """
     values = sorted(values)
     n = len(values)
-    if n < 6 or any(map(math.isnan, values)):
-        raise ValueError(f"an interval of 95 % takes 6 numbers or more: {values}")
+    if n < FEWEST or any(map(math.isnan, values)):
+        raise ValueError(f"an interval of 95 % takes {FEWEST} numbers or more: {values}")
     # P(k-th smallest > median) = P(B < k), B ~ Binomial(n, 1/2), and as much on the other side:
     # coverage 1 - 2 P(B < k); ppf gives the largest k with P(B < k) < 0.025 (David & Nagaraja, Order Statistics, 7.1)
     k = int(binom.ppf(0.025, n, 0.5))

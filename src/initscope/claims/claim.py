@@ -3,12 +3,12 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import median
 
-from initscope.zones import bounded_interval, interval
+from initscope.zones import FEWEST, bounded_interval, interval
 
 FIRST, SECOND = "Initialization Sets the First Signal Scale", "Layer Initialization with Normalization"
 OWN = "our own"
-FEWEST = 6  # seeds that an interval of 95 % takes
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,16 @@ class Case:
 def case(name, values, least=-math.inf, most=math.inf):
     """The median over seeds, with the interval that holds it; under 6 seeds from the smallest to the largest.
 
-    A single number is exact. Where one of several is not a number, nothing is known: NaN, which holds nowhere.
+    A single number is exact. Where one of several is not a number, nothing is known: NaN, which holds nowhere. Where
+    there is none, because the study has no such cell, there is no case: None.
     """
     values = sorted(float(value) for value in (values if hasattr(values, "__iter__") else [values]))
+    if not values:
+        return None
     if any(map(math.isnan, values)):
         return Case(name, math.nan, math.nan, math.nan, least, most)
     if len(values) < FEWEST:
-        return Case(name, middle(values), values[0], values[-1], least, most)
+        return Case(name, median(values), values[0], values[-1], least, most)
     return Case(name, *interval(values), least, most)
 
 
@@ -49,12 +52,8 @@ def bounded(name, pairs, least=-math.inf, most=math.inf):
     pairs = list(pairs)
     if len(pairs) < FEWEST:
         lows, highs = zip(*pairs)
-        return Case(name, (middle(sorted(lows)) + middle(sorted(highs))) / 2, min(lows), max(highs), least, most)
+        return Case(name, (median(lows) + median(highs)) / 2, min(lows), max(highs), least, most)
     return Case(name, *bounded_interval(pairs), least, most)
-
-
-def middle(values):
-    return (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,10 @@ def cases_of(claim, studies):
     absent = [name for name in claim.studies if name not in studies]
     if absent:
         return [], f"`claims` of the config does not name {', '.join(absent)}"
-    cases = list(claim.cases(*(studies[name] for name in claim.studies)))
+    try:
+        cases = [case for case in claim.cases(*(studies[name] for name in claim.studies)) if case]
+    except (KeyError, IndexError, ValueError) as error:  # a study of the user's own axes
+        return [], f"its studies lack a value that it looks up ({type(error).__name__}: {error})"
     return cases, "" if cases else "no cell of these studies is a case of it"
 
 

@@ -7,7 +7,7 @@ from scipy.stats import binomtest, spearmanr
 
 from initscope.claims.claim import OWN, SECOND, Case, bounded, case, claim
 from initscope.spelling import spelled
-from initscope.zones import bounds
+from initscope.zones import FEWEST, bounds
 
 BOUNDARY, CASCADE = "The Saturation and Divergence Boundary", "The Cascade Risk"
 ZONES = ["zone_adam", "zone_sgd", "zone_mlp"]
@@ -179,7 +179,7 @@ def groups(recovery):
     """(name, cells) of every norm, side and outcome outside the zone that six seeds or more have."""
     outside = recovery.cascade[recovery.cascade["side"] != "inside"]
     for (norm, side, outcome), cells in outside.groupby(["norm", "side", "outcome"], sort=False):
-        if cells["seed"].nunique() >= 6:
+        if cells["seed"].nunique() >= FEWEST:
             yield f"{norm}, {side}, {outcome}", cells.groupby("seed")
 
 
