@@ -195,3 +195,21 @@ def test_the_rulegraph_is_the_picture_in_the_docs(tmp_path):
     drawn = {(names[a], names[b]) for a, b in re.findall(r"(id\d+) --> (id\d+)", said)}
     picture = (REPOSITORY / "docs/design.md").read_text().split("```mermaid")[1].split("```")[0]
     assert code == 0 and drawn == set(re.findall(r"(\w+) --> (\w+)", picture))
+
+
+def test_zones_and_claims_are_made_when_they_are_asked_for(tmp_path):
+    folder = clone(tmp_path)
+    config = YAML().load(folder / "config.yaml")
+    zone = {"stages": ["zone"], "axes": {"seed": [7, 8], "std": [0.01, 0.1, 1e3]}}
+    config["studies"], config["published"], config["claims"] = {"near": zone}, ["near"], ["near"]
+    YAML().dump(config, folder / "config.yaml")
+    code, said = snakemake(folder, "--cores", "2", "near", "claims")
+    assert code == 0, said
+    made = contents(folder)
+    study = {f"results/near/{name}" for name in ("tried/cell.parquet", "summary/zones.parquet", "figures/zones.svg")}
+    claims = {f"results/claims/{name}" for name in ("claims.parquet", "claims.md", "figures/claims.png")}
+    assert study | claims <= made.keys() and not [name for name in made if "weights" in name]
+    shutil.rmtree(folder / "results")
+    code, said = snakemake(folder, "--cores", "2", "near", "claims")
+    assert code == 0 and "Nothing to be done" in said and "came from the store" in said
+    assert contents(folder) == made
