@@ -15,14 +15,14 @@ COLORS = {
     "not tested": "#999999",
 }
 NAMES = {FIRST: "Initialization Sets the First Signal Scale", SECOND: SECOND, OWN: "our own"}
-WIDTH = 82  # letters of a claim in one line
+WIDTH = 105  # letters of a claim in one line
 
 
 def at_a_glance(found):
     """found: (claim, cases, why there are none) of every claim."""
     sns.set_theme(style="white", context="notebook", font_scale=0.85)
     plt.rcParams["svg.hashsalt"] = "initscope"
-    figure, ax = plt.subplots(figsize=(15, 0.36 * (len(found) + 5)), layout="constrained")
+    figure, ax = plt.subplots(figsize=(16.5, 0.33 * (len(found) + 5)), layout="constrained")
     most = max([len(cases) for _, cases, _ in found] + [1])
     y = 0.0
     for source in (FIRST, SECOND, OWN):

@@ -61,7 +61,7 @@ def loss_proves_little(scale, zone_sgd):
     tried = zone_sgd.tried[zone_sgd.tried["norm"] == "none"]
     ratio = tried["initial_loss_validation"] / zone_sgd.source["ln_vocabulary"]
     same = tried[(ratio >= NEAR[0]) & (ratio <= NEAR[1])]
-    yield case("share that does not learn", (same["outcome"] != "learned").mean(), least=0.1)
+    yield case("share of such cells that never learn", (same["outcome"] != "learned").mean(), least=0.1)
 
 
 def against(scale, probe, small, usual, column="rms", direction="forward", **where):

@@ -72,8 +72,8 @@ def norm_has_limits(*studies):
 
 
 def outside(study, norm, end):
-    """The cells that were tried on one side of their seed's zone."""
-    rows = study.tried[study.tried["norm"] == norm]
+    """The cells of the half-decade grid on one side of their seed's zone (bisection's crowd at the brackets)."""
+    rows = study.tried[(study.tried["norm"] == norm) & (study.tried["round"] == 0)]
     known = study.brackets[study.brackets["norm"] == norm].set_index("seed")[f"{end}_inside"]
     edge = rows["seed"].map(known)
     return rows[rows["std"] < edge] if end == "lower" else rows[rows["std"] > edge]
@@ -90,7 +90,7 @@ def share(name, chosen, least):
     SECOND,
     BOUNDARY,
     ZONES,
-    "share of the cells above the zone whose loss or gradient is not finite within the training: at least half",
+    "share of the grid's cells above the zone whose loss or gradient is not finite within the training: at least half",
 )
 def too_large_is_nan(*studies):
     for name, study, norm in points(studies):
@@ -103,7 +103,7 @@ def too_large_is_nan(*studies):
     SECOND,
     BOUNDARY,
     ZONES,
-    "share of the cells above the zone that end unstable or diverged: at least half",
+    "share of the grid's cells above the zone that end unstable or diverged: at least half",
 )
 def too_large_is_unstable(*studies):
     for name, study, norm in points(studies):
@@ -116,7 +116,7 @@ def too_large_is_unstable(*studies):
     SECOND,
     BOUNDARY,
     ZONES,
-    "share of the cells below the zone that end dead: at least half",
+    "share of the grid's cells below the zone that end dead: at least half",
 )
 def too_small_is_dead(*studies):
     for name, study, norm in points(studies):
@@ -129,7 +129,7 @@ def too_small_is_dead(*studies):
     SECOND,
     BOUNDARY,
     ZONES,
-    "share of the cells below the zone whose weights' gradient ends under the threshold of the config: at least half",
+    "share of the grid's cells below the zone whose weights' gradient ends below `vanishing_below`: at least half",
 )
 def too_small_vanishes(*studies):
     for name, study, norm in points(studies):
@@ -228,4 +228,4 @@ def correlation(name, one, other, least):
     rho = abs(spearmanr(one, other).statistic)
     error = 1.96 / np.sqrt(max(len(one) - 3, 1))
     low, high = (np.tanh(np.arctanh(min(rho, 1 - 1e-12)) + side * error) for side in (-1, 1))
-    return Case(name, float(rho), float(low), float(high), least)
+    return Case(name, float(rho), max(0.0, float(low)), float(high), least)
