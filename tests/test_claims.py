@@ -1,18 +1,19 @@
 """Verdicts follow from cases; every claim is put to a study that has what it asks for; what is absent is said."""
 
 import math
+import re
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import PUBLISHED, Memory, study
+from helpers import PUBLISHED, REPOSITORY, Memory, study
 
 from initscope import config, records, tables
 from initscope.claims import first_scale, zones
 from initscope.claims.claim import FIRST, SECOND, Case, bounded, case, in_words, limits, verdict
 from initscope.claims.make import CLAIMS, case_row, cases_of, make
-from initscope.claims.page import page
+from initscope.claims.page import HEAD, kind, page
 
 
 def of(*holding):
@@ -219,3 +220,26 @@ def test_a_study_without_a_value_that_a_claim_looks_up_is_not_tested():
 def test_the_page_counts_its_verdicts():
     found = [(claim, of(True), "") for claim in CLAIMS[:3]] + [(CLAIMS[3], of(True, False), "")]
     assert "Of 4 claims 3: holds, 1: holds within limits." in page(found)
+
+
+# ---- docs/claims.md --------------------------------------------------------------------------------------------------
+
+PAGE = (REPOSITORY / "docs" / "claims.md").read_text()
+
+
+def test_the_published_page_is_of_these_claims():
+    """CI makes most of it anew; what takes longer is at least no other claim, query or verdict than its cases say."""
+    head, *sections = PAGE.strip().split("\n\n## ")
+    assert head.startswith(HEAD.strip()) and len(sections) == len(CLAIMS)
+    for claim, section in zip(CLAIMS, sections):
+        assert section.startswith(f'<a id="{claim.name}"></a>{claim.says}\n')
+        assert f"Measured: {claim.query}.\n" in section
+        rows = re.findall(r"^\| (.+?) \| .+ \| .+ \| (holds|does not) \|$", section, re.M)
+        cases = [Case(name, 0.0, 0.0, 0.0, least=0.0 if said == "holds" else 1.0) for name, said in rows]
+        assert cases and f"\n**{verdict(cases)}**\n" in section
+        held = sum(case.holds for case in cases)
+        assert f"| [{claim.says}](#{claim.name}) | " in head and f"| {held} of {len(cases)} | {kind(cases)} |" in head
+
+
+def test_the_published_page_holds_no_untested_claim():
+    assert "not tested" not in PAGE.replace(HEAD, "")

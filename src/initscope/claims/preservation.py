@@ -169,8 +169,8 @@ def overflows(depth):
     SECOND,
     "Why Initialization Matters",
     ["depth"],
-    "decades by which the rms changes over 20 layers (the first ones forward, the last ones backward) of a network of 32, "
-    "from stds below He's 0.1768; a millionth counts as gone",
+    "decades by which the rms changes over 20 layers (the first ones forward, the last ones backward) of a network of "
+    "32, from stds below He's 0.1768; a millionth counts as gone",
 )
 def vanishes(depth):
     for std in (std for std in depth.axes["std"] if std < HE):

@@ -7,6 +7,7 @@ from scipy.stats import binomtest, spearmanr
 
 from initscope.claims.claim import OWN, SECOND, Case, bounded, case, claim
 from initscope.spelling import spelled
+from initscope.tables import PERSISTS
 from initscope.zones import FEWEST, bounds
 
 BOUNDARY, CASCADE = "The Saturation and Divergence Boundary", "The Cascade Risk"
@@ -192,7 +193,7 @@ def groups(recovery):
 )
 def persists(recovery):
     for name, seeds in groups(recovery):
-        yield case(name, seeds["ratio"].median(), least=0.8)
+        yield case(name, seeds["ratio"].median(), least=PERSISTS)
 
 
 @claim(
