@@ -47,7 +47,7 @@ def test_an_ordinary_study_over_the_std_has_a_zone_too(tmp_path):
     made = Memory(study(axes, stages=["train"], outcome=forgiving))
     said = shown(tmp_path, made)
     assert "std from beyond 0.01 to beyond 1.0; 6 of 6 seeds learn" in said
-    assert "in brackets: holds the median over seeds with 95 %" in said and "6 learned" in said
+    assert "in brackets: an interval that holds the median over seeds with 95 %" in said and "6 learned" in said
 
 
 def test_a_study_without_stds_has_no_zone(tmp_path):

@@ -22,7 +22,8 @@ def overview(results="results"):
     rows = [row for study in found for row in lines(study)]
     table = pd.DataFrame(rows).to_string(index=False, justify="left") + "\n" if rows else ""
     zones = "\n".join(text for study in found for text in zones_of(study))
-    figures = "\n".join(f"figures of {study.name}: {study / 'figures'}/*.png" for study in found)
+    drawn = [study for study in found if (study / "figures").exists()]
+    figures = "\n".join(f"figures of {study.name}: {study / 'figures'}/*.png" for study in drawn)
     return f"\n{table}\n{zones}\nLosses in nats: median over the cells of a line.\n{figures}"
 
 
@@ -64,7 +65,7 @@ def lines(study):
 
 
 def number(value):
-    return "" if pd.isna(value) else f"{value:.4f}"
+    return "" if pd.isna(value) else f"{value:.4f}" if value < 1e4 else f"{value:.4g}"
 
 
 def zones_of(study):
@@ -73,7 +74,7 @@ def zones_of(study):
     zones, axes = zone_table(study, settings.get("zone", {}).get("axis", "std"))
     if zones is None or not len(zones):
         return
-    yield f"{study.name}: where cells learn"
+    yield f"{study.name}: where cells learn (in brackets: an interval that holds the median over seeds with 95 %)"
     for row in zones.to_dict("records"):
         point = ", ".join(f"{axis} {spelled(row[axis])}" for axis in axes)
         yield textwrap.indent(": ".join(filter(None, [point, row["zone"] + sure(row)])), "  ")
@@ -98,11 +99,9 @@ def zone_table(study, axis):
 
 
 def sure(row):
-    """How sure: the meaning of what stands in brackets."""
-    if row["learned"] < FEWEST:
-        return f"; {row['learned']} seeds are too few for an interval"
-    holes = f"; {row['holes']} holes" if row["holes"] else ""
-    return f"; in brackets: holds the median over seeds with 95 %{holes}"
+    """What makes it less sure than it looks."""
+    few = f"; {row['learned']} seeds are too few for an interval" if row["learned"] < FEWEST else ""
+    return few + (f"; {row['holes']} holes, cells inside that did not learn" if row["holes"] else "")
 
 
 def settings_of(study):
