@@ -77,7 +77,8 @@ def scales(found, weights, before, gradients, kinds):
         norms[f"gradient_norm_{kind}"] = norms_of(squares[name] for name in kinds if kinds[name] == kind)
     if before:
         moved = norms_of(sums_of_squares(weights[name] - before[name]) for name in kinds)
-        norms["update_ratio"] = moved / norms_of(sums_of_squares(before[name]) for name in kinds)
+        with np.errstate(invalid="ignore", divide="ignore"):  # cells that are no longer finite stay in the stack
+            norms["update_ratio"] = moved / norms_of(sums_of_squares(before[name]) for name in kinds)
     for i, row in enumerate(found):
         row |= {name: float(values[i]) for name, values in norms.items()}
 
