@@ -96,6 +96,27 @@ def test_a_cell_that_overflows_is_recorded_and_its_neighbours_are_untouched():
     assert "update 0" in cell["evidence"]
 
 
+def test_cells_whose_gradients_are_not_numbers_have_the_same_bytes():
+    """A NaN's sign differed from stack to stack; found by test_many_small_setups."""
+    model = {
+        "layers": 2,
+        "activation": "identity",
+        "norm": "none",
+        "width": 1,
+        "heads": 1,
+        "mlp_width": 1,
+        "context": 16,
+    }
+    cells = study(
+        {"seed": [0, 1, 2], "std": [0.02, 1e15], "optimizer": ["adam", "sgd"]},
+        batches={"size": 2},
+        training={"updates": 3},
+        model=model,
+        corpus={"length": 17, "vocabulary": 2},
+    )
+    same(Memory(cells, STAGES, stack=1), Memory(cells, STAGES))
+
+
 def test_everything_else_is_equal_across_the_ablation():
     """One corpus, one batch order, one network; weights differ by float32(std), as test_init shows of the bytes."""
     made = Memory(study({"seed": [7, 8], "std": [0.01, 0.1]}), ["corpus", "init"])

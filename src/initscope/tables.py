@@ -5,6 +5,7 @@ leave NaN out, so that readers which push filters down lose exactly the NaN rows
 """
 
 import io
+import math
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -262,14 +263,23 @@ def write_rows(name, axes, rows):
     for row in rows:
         if unknown := row.keys() - set(wanted.names):
             raise ValueError(f"table {name} has no column {', '.join(sorted(unknown))}")
-    out = io.BytesIO()
+    out, rows = io.BytesIO(), [{name: one_nan(value) for name, value in row.items()} for row in rows]
     pq.write_table(pa.Table.from_pylist(rows, schema=wanted), out, compression="zstd", write_statistics=False)
     return out.getvalue()
 
 
+def one_nan(value):
+    """NaN has a sign and a payload, which depend on the kernel that made it, and so on the stack: all become one."""
+    return math.nan if value != value else value
+
+
 def read(data):
-    """Parquet bytes -> Arrow table. (Threaded reads from Python objects may abort at exit: apache/arrow#34314.)"""
-    return pq.read_table(io.BytesIO(data), use_threads=False)
+    """Parquet bytes -> Arrow table.
+
+    Without threads and without Python's file objects: with either the process may abort at exit (apache/arrow#34314),
+    and `read_table` reads ahead in a thread of its own, whatever `use_threads` says.
+    """
+    return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
 
 
 def rows(data):
