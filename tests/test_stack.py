@@ -98,15 +98,7 @@ def test_a_cell_that_overflows_is_recorded_and_its_neighbours_are_untouched():
 
 def test_cells_whose_gradients_are_not_numbers_have_the_same_bytes():
     """A NaN's sign differed from stack to stack; found by test_many_small_setups."""
-    model = {
-        "layers": 2,
-        "activation": "identity",
-        "norm": "none",
-        "width": 1,
-        "heads": 1,
-        "mlp_width": 1,
-        "context": 16,
-    }
+    sizes = {"layers": 2, "width": 1, "heads": 1, "mlp_width": 1, "context": 16}
     cells = study(
         {"seed": [0, 1, 2], "std": [0.02, 1e15], "optimizer": ["adam", "sgd"]},
         batches={"size": 2},
