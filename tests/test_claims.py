@@ -11,9 +11,9 @@ from helpers import PUBLISHED, REPOSITORY, Memory, study
 
 from initscope import config, records, tables
 from initscope.claims import first_scale, zones
-from initscope.claims.claim import FIRST, SECOND, Case, bounded, case, in_words, limits, verdict
+from initscope.claims.claim import FIRST, SECOND, Case, bounded, case, in_words, kind, limits, verdict
 from initscope.claims.make import CLAIMS, case_row, cases_of, make
-from initscope.claims.page import HEAD, kind, page
+from initscope.claims.page import HEAD, page
 
 
 def of(*holding):
@@ -219,7 +219,7 @@ def test_a_study_without_a_value_that_a_claim_looks_up_is_not_tested():
 
 def test_the_page_counts_its_verdicts():
     found = [(claim, of(True), "") for claim in CLAIMS[:3]] + [(CLAIMS[3], of(True, False), "")]
-    assert "Of 4 claims 3: holds, 1: holds within limits." in page(found)
+    assert "Of 4 claims 3 hold, 1 hold within limits, 0 do not hold here, 0 are not tested." in page(found)
 
 
 # ---- docs/claims.md --------------------------------------------------------------------------------------------------

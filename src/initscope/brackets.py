@@ -91,9 +91,11 @@ def together(cells, found, axis):
         "apart": sum(len(zone.apart) for zone in learned),
         **with_ends("decades", over_seeds([width(zone) for zone in found.values()])),
     }
-    ends = [f"{end} {in_words(row, end, cells, axis)}" for end in ("lower", "upper") if learned]
     said = f"{len(learned)} of {len(found)} seeds learn"
-    return {**row, "zone": f"{axis} from {ends[0][6:]} to {ends[1][6:]}; {said}" if learned else said}
+    if learned:
+        lower, upper = (in_words(row, end, cells, axis) for end in ("lower", "upper"))
+        said = f"{axis} from {lower} to {upper}; {said}"
+    return {**row, "zone": said}
 
 
 def over_seeds(pairs):

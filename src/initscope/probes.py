@@ -82,10 +82,12 @@ def saturation(out, model):
 
 
 def saturated(preactivation, model):
+    """Where |phi'| is below FLAT: a boolean for every hidden unit and row."""
     return slope(ACTIVATIONS[model["activation"]], preactivation).abs() < FLAT
 
 
 def peaked(attention):
+    """Which rows of at least two visible tokens put more than PEAKED on one: (..., context - 1) booleans."""
     return attention[..., 1:, :].amax(-1) > PEAKED
 
 

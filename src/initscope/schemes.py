@@ -72,6 +72,8 @@ def small(t, s, g):
     return math.sqrt(2 / (5 * t.width))
 
 
+SHARED = Rule("normal", lambda t, s, g: s / math.sqrt(t.branches), "s / sqrt(B)")
+VARIANCE_SHARED = Rule("normal", lambda t, s, g: s / math.sqrt(math.sqrt(t.branches)), "s / sqrt(sqrt(B))")
 SCHEMES = {
     "normal": Scheme(
         "one normal for every weight; with s = 0.02 as in GPT-1 (Radford et al. 2018)",
@@ -124,37 +126,25 @@ SCHEMES = {
     ),
     "scaled_residual": Scheme(
         "the branches add up to one of std s: GPT-2 (Radford et al. 2019, section 2.3), Megatron-LM (arXiv:1909.08053)",
-        {
-            "*": Rule("normal", sigma, "s"),
-            "residual": Rule("normal", lambda t, s, g: s / math.sqrt(t.branches), "s / sqrt(B)"),
-        },
+        {"*": Rule("normal", sigma, "s"), "residual": SHARED},
         uses=("std",),
         needs=("residual",),
     ),
     "scaled_residual_variance": Scheme(
         "the VARIANCE divided by sqrt(B), as GPT-2's rule is often retold: the stream still grows with depth",
-        {
-            "*": Rule("normal", sigma, "s"),
-            "residual": Rule("normal", lambda t, s, g: s / math.sqrt(math.sqrt(t.branches)), "s / sqrt(sqrt(B))"),
-        },
+        {"*": Rule("normal", sigma, "s"), "residual": VARIANCE_SHARED},
         uses=("std",),
         needs=("residual",),
     ),
     "scaled_attention_out": Scheme(
         "scaled_residual's rule on the attention's output projection alone; the MLP's branch is as wide as it was",
-        {
-            "*": Rule("normal", sigma, "s"),
-            "attention_out": Rule("normal", lambda t, s, g: s / math.sqrt(t.branches), "s / sqrt(B)"),
-        },
+        {"*": Rule("normal", sigma, "s"), "attention_out": SHARED},
         uses=("std",),
         needs=("attention_out",),
     ),
     "scaled_attention_out_variance": Scheme(
         "scaled_residual_variance's rule on the attention's output projection alone",
-        {
-            "*": Rule("normal", sigma, "s"),
-            "attention_out": Rule("normal", lambda t, s, g: s / math.sqrt(math.sqrt(t.branches)), "s / sqrt(sqrt(B))"),
-        },
+        {"*": Rule("normal", sigma, "s"), "attention_out": VARIANCE_SHARED},
         uses=("std",),
         needs=("attention_out",),
     ),

@@ -47,13 +47,10 @@ def rounds(spec, examples, source):
 
 def at(settings, **values):
     """The settings with other values of keys of `init` and `training`."""
-    return {
-        **settings,
-        **{
-            name: {**settings[name], **{key: value for key, value in values.items() if key in settings[name]}}
-            for name in ("init", "training")
-        },
-    }
+    init, training = (
+        {key: values.get(key, value) for key, value in settings[name].items()} for name in ("init", "training")
+    )
+    return {**settings, "init": init, "training": training}
 
 
 def verdicts(cells, examples, source):

@@ -228,7 +228,7 @@ TABLES = {
         text("claim", "the claim that it belongs to"),
         text("case", "under which circumstances"),
         real("value", "what was measured"),
-        real("low", "lower end of its 95 % interval; null where the value is exact"),
+        real("low", "lower end of its interval (docs/claims.md); the value itself where that is exact"),
         real("high", "upper end of it"),
         real("least", "it holds where the value and its interval are at or above this; null: no such limit"),
         real("most", "it holds where the value and its interval are at or below this; null: no such limit"),

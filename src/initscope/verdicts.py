@@ -69,13 +69,13 @@ def outcome(curve, zero, baseline, limits):
 
 def causes(scales, limits):
     """What else stands out in a cell: gradients that vanish or explode, saturation."""
-    weights, most, saturated = scales.values()
+    weights, most = scales["weight_gradient_norm"], scales["largest_gradient_norm"]
     if weights < limits["vanishing_below"]:
         yield f"the weights' gradient ends at {weights:.2g} < {limits['vanishing_below']:g}"
     if not most <= limits["exploding_above"]:
         yield f"the gradient reached {most:.2g} > {limits['exploding_above']:g}"
-    if saturated > limits["saturated_above"]:
-        yield f"{saturated:.0%} saturated > {limits['saturated_above']:.0%}"
+    if scales["saturated"] > limits["saturated_above"]:
+        yield f"{scales['saturated']:.0%} saturated > {limits['saturated_above']:.0%}"
 
 
 def weight_gradient(row):

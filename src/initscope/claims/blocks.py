@@ -6,7 +6,7 @@ from initscope.claims.claim import SECOND, case, claim
 from initscope.figures.comparison import RECOMMENDED
 
 TRANSFORMERS = "Initialization in Transformers Specifically"
-LEARNED, NEAR = 0.3, 0.05  # of x: what counts as learned; what counts as no worse
+NEAR = 0.05  # of x: what counts as no worse
 SMALL = 0.25  # of the stream: what a branch adds that barely moves it
 
 
@@ -20,11 +20,10 @@ SMALL = 0.25  # of the stream: what a branch adds that barely moves it
 )
 def residual_sum(scale):
     stream, embedding = (scale.values(probe, std=3.0) for probe in ("final_stream", "embedding"))
+    last = scale.settings["model"]["layers"] - 1
     yield case("stream grows", stream / embedding, least=10)
     for probe in ("attention_input", "mlp_input"):
-        yield case(
-            f"{probe} stays", scale.values(probe, std=3.0, layer=scale.settings["model"]["layers"] - 1), 0.95, 1.05
-        )
+        yield case(f"{probe} stays", scale.values(probe, std=3.0, layer=last), 0.95, 1.05)
     outcomes = scale.cells.loc[scale.cells["std"] == 3.0, "outcome"]
     yield case("unstable or diverged", outcomes.isin(["unstable", "diverged"]).mean(), least=0.5)
 
@@ -110,6 +109,11 @@ def quiet_blocks(residual):
         yield case(f"{layers} layers", rows.groupby("seed")["mean"].median(), most=SMALL)
 
 
+def learned(study):
+    """The x up to which a cell of this study counts as learned."""
+    return study.settings["outcome"]["learned_below"]
+
+
 def row(interaction, activations, normed):
     """The recommended start of a row of the interaction table: its final x, and the limit that it must keep."""
     cells = interaction.cells.assign(x=interaction.cells["final_x"].fillna(np.inf))
@@ -117,16 +121,16 @@ def row(interaction, activations, normed):
         for norm in interaction.axes["norm"]:
             if (norm != "none") == normed:
                 here = cells[(cells["activation"] == activation) & (cells["norm"] == norm)]
-                yield recommended(f"{activation}, {norm}", here, RECOMMENDED[activation, normed])
+                yield recommended(f"{activation}, {norm}", here, RECOMMENDED[activation, normed], learned(interaction))
 
 
-def recommended(name, cells, starts):
+def recommended(name, cells, starts, limit):
     """x of the recommended start that ends lowest: learned, and no worse than what else was tried."""
     middle = cells.groupby(["scheme", "factor"])["x"].median()
     start = min(starts, key=lambda key: middle[key])
     others = middle[[key not in starts for key in middle.index]].min()
     x = cells[(cells["scheme"] == start[0]) & (cells["factor"] == start[1])]["x"]
-    return case(name, x, most=min(LEARNED, others + NEAR))
+    return case(name, x, most=min(limit, others + NEAR))
 
 
 TABLE = "The Interaction Table"
@@ -165,7 +169,7 @@ def row_tanh_normed(interaction):
 )
 def row_blocks(blocks):
     middle = blocks.cells.groupby("scheme")["final_x"].median()
-    limit = min(LEARNED, middle.drop("scaled_residual").min() + NEAR)
+    limit = min(learned(blocks), middle.drop("scaled_residual").min() + NEAR)
     x = blocks.cells.loc[blocks.cells["scheme"] == "scaled_residual", "final_x"]
     yield case("scaled_residual", x, most=limit)
 
@@ -179,4 +183,4 @@ def row_blocks(blocks):
 )
 def feed_forward(blocks):
     for scheme in ("he_normal", "xavier_normal"):
-        yield case(scheme, blocks.cells.loc[blocks.cells["scheme"] == scheme, "final_x"], most=LEARNED)
+        yield case(scheme, blocks.cells.loc[blocks.cells["scheme"] == scheme, "final_x"], most=learned(blocks))

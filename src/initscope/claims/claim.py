@@ -79,14 +79,24 @@ def claims(module):
     return [value for value in vars(module).values() if isinstance(value, Claim)]
 
 
-def verdict(cases):
-    """`holds` in every case, `holds within` those named, `does not hold here` in any; `not tested` without a case."""
-    holding = [case.name for case in cases if case.holds]
+def held(cases):
+    """The cases that hold."""
+    return [case for case in cases if case.holds]
+
+
+def kind(cases):
+    """The verdict in short, without the cases that it names."""
     if not cases:
         return "not tested"
-    if not holding:
+    if not held(cases):
         return "does not hold here"
-    return "holds" if len(holding) == len(cases) else f"holds within {'; '.join(holding)}"
+    return "holds" if len(held(cases)) == len(cases) else "holds within limits"
+
+
+def verdict(cases):
+    """`holds` in every case, `holds within` those named, `does not hold here` in any; `not tested` without a case."""
+    some = kind(cases) == "holds within limits"
+    return f"holds within {'; '.join(case.name for case in held(cases))}" if some else kind(cases)
 
 
 def in_words(case):

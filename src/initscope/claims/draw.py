@@ -5,8 +5,7 @@ import textwrap
 import matplotlib.pyplot as plt
 import seaborn as sns
 
-from initscope.claims.claim import FIRST, OWN, SECOND
-from initscope.claims.page import kind
+from initscope.claims.claim import FIRST, OWN, SECOND, held, kind
 
 COLORS = {
     "holds": "#1b9e77",
@@ -14,7 +13,6 @@ COLORS = {
     "does not hold here": "#d95f02",
     "not tested": "#999999",
 }
-NAMES = {FIRST: "Initialization Sets the First Signal Scale", SECOND: SECOND, OWN: "our own"}
 WIDTH = 105  # letters of a claim in one line
 
 
@@ -28,7 +26,7 @@ def at_a_glance(found):
     for source in (FIRST, SECOND, OWN):
         part = [each for each in found if each[0].source == source]
         if part:
-            ax.text(-0.5, y, NAMES[source], fontsize=9.5, fontweight="bold", va="center")
+            ax.text(-0.5, y, source, fontsize=9.5, fontweight="bold", va="center")
             for i, (claim, cases, _) in enumerate(part):
                 line(ax, y + i + 1, claim, cases, most)
             y += len(part) + 1.5
@@ -46,6 +44,5 @@ def line(ax, y, claim, cases, most):
     for i, case in enumerate(cases):
         face = COLORS[verdict] if case.holds else "none"
         ax.plot([i], [y], marker="o", ms=6.5, mfc=face, mec=COLORS[verdict], mew=1.2)
-    held = sum(case.holds for case in cases)
-    said = f"{verdict}: {held} of {len(cases)}" if verdict == "holds within limits" else verdict
+    said = f"{verdict}: {len(held(cases))} of {len(cases)}" if verdict == "holds within limits" else verdict
     ax.text(most + 0.3, y, said, va="center", fontsize=8.5, color=COLORS[verdict], fontweight="bold")

@@ -3,7 +3,7 @@
 import math
 
 from initscope.claims import blocks, first_scale, norms, preservation, zones
-from initscope.claims.claim import claims, in_words, verdict
+from initscope.claims.claim import claims, held, in_words, verdict
 from initscope.claims.draw import at_a_glance
 from initscope.claims.page import page
 from initscope.claims.studies import Study
@@ -46,7 +46,7 @@ def row(claim, cases, why):
         "studies": ", ".join(claim.studies),
         "query": claim.query,
         "cases": len(cases),
-        "holding": sum(case.holds for case in cases),
+        "holding": len(held(cases)),
         "verdict": verdict(cases),
         "found": "; ".join(map(in_words, cases)) or why,
     }

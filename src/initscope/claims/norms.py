@@ -3,6 +3,7 @@
 import numpy as np
 
 from initscope.claims.claim import SECOND, case, claim
+from initscope.claims.preservation import HE
 from initscope.spelling import spelled
 
 NORMS = ("layernorm", "rmsnorm", "batchnorm")
@@ -44,9 +45,8 @@ def well_scaled(scale):
 )
 def first_layer(depth):
     layers = max(depth.axes["layers"])
-    he = 0.1768
     for norm in NORMS:
-        where = {"norm": norm, "layers": layers, "std": he}
+        where = {"norm": norm, "layers": layers, "std": HE}
         ends = [depth.values("mlp_stream", direction="backward", layer=n, **where) for n in (0, layers - 2)]
         yield case(f"{norm}, through depth", np.exp(np.abs(np.log(ends[0] / ends[1]))), least=10)
         weights = [

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from initscope.claims.claim import FIRST, OWN, SECOND, in_words, limits, verdict
+from initscope.claims.claim import FIRST, OWN, SECOND, held, in_words, kind, limits, verdict
 
 HEAD = """# The claims of both texts, tested
 
@@ -15,6 +15,12 @@ networks and short trainings in `config.yaml`. A claim that does not hold here i
 The first text is *Initialization Sets the First Signal Scale*, the second *Layer Initialization with Normalization*.
 """
 NAMES = {FIRST: "first", SECOND: "second", OWN: "own"}
+MANY = {
+    "holds": "hold",
+    "holds within limits": "hold within limits",
+    "does not hold here": "do not hold here",
+    "not tested": "are not tested",
+}
 
 
 def page(found):
@@ -24,18 +30,13 @@ def page(found):
 
 def overview(found):
     counts = Counter(kind(cases) for _, cases, _ in found)
-    lines = [f"Of {len(found)} claims {', '.join(f'{count}: {name}' for name, count in counts.items())}.\n"]
+    said = ", ".join(f"{counts[name]} {words}" for name, words in MANY.items())
+    lines = [f"Of {len(found)} claims {said}.\n"]
     lines += ["| claim | text | cases that hold | verdict |", "|---|---|---|---|"]
     for claim, cases, _ in found:
-        held = sum(case.holds for case in cases)
         link = f"[{claim.says}](#{claim.name})"
-        lines.append(f"| {link} | {NAMES[claim.source]} | {held} of {len(cases)} | {kind(cases)} |")
+        lines.append(f"| {link} | {NAMES[claim.source]} | {len(held(cases))} of {len(cases)} | {kind(cases)} |")
     return "\n".join([*lines, ""])
-
-
-def kind(cases):
-    """The verdict without the cases that it names."""
-    return "holds within limits" if verdict(cases).startswith("holds within") else verdict(cases)
 
 
 def section(claim, cases, why):

@@ -5,50 +5,35 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from initscope.figures.study import FRAMES
 from initscope.tables import read as table
+
+
+def tabled(name):
+    """A table of a study, read once; KeyError where the study does not make it."""
+    stage, file = FRAMES[name]
+
+    def frame(study):
+        return pa.concat_tables(
+            table(study.read(key, file)) for key in study.upstream[f"{study.name}/{stage}"]
+        ).to_pandas()
+
+    return cached_property(frame)
 
 
 class Study:
     """One study: its `axes`, the `settings` of its first cell, and every table of it.
 
-    A row of `signals` has the probe's column of every layer; tables that the study does not make are refused.
+    `signals` has a row per cell, probe, layer and direction.
     """
 
     def __init__(self, name, about, upstream, read):
         self.name, self.axes, self.settings = name, about["axes"], about["settings"]
         self.upstream, self.read = upstream, read
 
-    def frame(self, stage, name):
-        files = [self.read(key, f"{name}.parquet") for key in self.upstream[f"{self.name}/{stage}"]]
-        return pa.concat_tables(table(data) for data in files).to_pandas()
-
-    @cached_property
-    def parameters(self):
-        return self.frame("audit", "parameters")
-
-    @cached_property
-    def signals(self):
-        return self.frame("audit", "signals")
-
-    @cached_property
-    def cells(self):
-        return self.frame("summary", "cells")
-
-    @cached_property
-    def tried(self):
-        return self.frame("zone", "tried")
-
-    @cached_property
-    def zones(self):
-        return self.frame("brackets", "zones")
-
-    @cached_property
-    def brackets(self):
-        return self.frame("brackets", "brackets")
-
-    @cached_property
-    def cascade(self):
-        return self.frame("cascade", "cascade")
+    parameters, signals, cells = tabled("parameters"), tabled("signals"), tabled("cells")
+    tried, zones, brackets = tabled("tried"), tabled("zones"), tabled("brackets")
+    cascade = tabled("cascade")
 
     @cached_property
     def source(self):

@@ -23,9 +23,9 @@ def points(studies, normed=None):
                 yield f"{study.name.removeprefix('zone_')} {norm}", study, norm
 
 
-def ends(study, norm, end):
-    """{seed: (least, greatest) log10 of a bracket} of the seeds that learn somewhere."""
-    rows = study.brackets[(study.brackets["norm"] == norm) & study.brackets["anchor"].notna()]
+def ends(study, end, axis, value):
+    """{seed: (least, greatest) log10 of a bracket} at one point of a study, of the seeds that learn somewhere."""
+    rows = study.brackets[(study.brackets[axis] == value) & study.brackets["anchor"].notna()]
     return {row["seed"]: bounds((row[f"{end}_outside"], row[f"{end}_inside"])) for _, row in rows.iterrows()}
 
 
@@ -44,7 +44,7 @@ def zone(study, norm):
 def norm_widens(*studies):
     for name, study, norm in points(studies, normed=True):
         if zone(study, norm)["lower"] == zone(study, "none")["lower"] == 0:
-            one, other = (ends(study, which, "upper") for which in (norm, "none"))
+            one, other = (ends(study, "upper", "norm", which) for which in (norm, "none"))
             yield bounded(f"{name}, upper bracket", differences(one, other), least=0.01)
         else:
             row = zone(study, norm)
@@ -162,15 +162,10 @@ def start_decides(*studies):
 def moves_with_rate(zone_rate):
     rates = sorted(zone_rate.axes["learning_rate"])
     for low, high in pairwise(rates):
-        moved = differences(brackets_at(zone_rate, high), brackets_at(zone_rate, low))
+        moved = differences(*(ends(zone_rate, "lower", "learning_rate", rate) for rate in (high, low)))
         slopes = np.array(moved) / np.log10(high / low)
         if len(slopes):
             yield bounded(f"{spelled(low)} to {spelled(high)}", slopes, 0.5, 1.5)
-
-
-def brackets_at(study, rate):
-    rows = study.brackets[(study.brackets["learning_rate"] == rate) & study.brackets["anchor"].notna()]
-    return {row["seed"]: bounds((row["lower_outside"], row["lower_inside"])) for _, row in rows.iterrows()}
 
 
 # ---- the cascade -----------------------------------------------------------------------------------------------------
