@@ -2,11 +2,14 @@
 
 import json
 import os
+import platform
 import shutil
+from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from helpers import study
+from helpers import refused, study
 
 from initscope import orders, records, store, view
 
@@ -70,6 +73,29 @@ def test_two_jobs_for_one_artifact_cannot_mix(plan):
     before = store.read(plan[0].digest, "weights.safetensors")
     store.put(plan[0].spec, {"weights.safetensors": b"from the second job"})
     assert store.read(plan[0].digest, "weights.safetensors") == before
+
+
+def test_a_job_that_is_overtaken_as_it_finishes_gives_way(plan, monkeypatch):
+    """Two jobs at one artifact, on two nodes: the first enters just as the second is about to."""
+    rename = Path.rename
+
+    def overtaken(new, target):
+        monkeypatch.setattr(Path, "rename", rename)
+        store.put(plan[0].spec, {"weights.safetensors": b"first"})
+        return new.rename(target)
+
+    monkeypatch.setattr(Path, "rename", overtaken)
+    store.put(plan[0].spec, {"weights.safetensors": b"second"})
+    assert store.read(plan[0].digest, "weights.safetensors") == b"first"
+    assert not list(store.ROOT.glob("tmp-*"))
+
+
+def test_what_jobs_say_is_done_is_shown_though_the_listing_is_older(plan, monkeypatch):
+    """A network file system may list a folder as it was a minute ago."""
+    complete(plan)
+    monkeypatch.setattr(view, "held", set)
+    assert view.show(plan) == (0, 0)
+    assert view.show(plan, {plan[0].digest}) == (1, 0)
 
 
 def test_a_deleted_file_comes_back(plan):
@@ -226,3 +252,29 @@ def test_fulfilling_a_fulfilled_order_imports_nothing(plan, monkeypatch):
     path = Path(next(iter(orders.write(plan).values()))).with_suffix(".json")
     monkeypatch.setattr(orders, "import_module", lambda name: pytest.fail(f"{name} was imported"))
     orders.fulfil(path)
+
+
+def test_orders_of_two_runs_share_no_file(plan):
+    """Else a job that outlived its main process would touch, and when it fails delete, a later run's `.done`."""
+    first, second = (set(orders.write(plan, run).values()) for run in "ab")
+    assert len(first) == len(second) == 1 and not first & second
+
+
+def test_a_job_whose_order_is_gone_ends_in_one_line():
+    assert "work/init/scale-1.json is gone" in refused(lambda: orders.read("work/init/scale-1.json"))
+
+
+@pytest.mark.parametrize(
+    ("part", "planned", "said"),
+    [
+        ("code", "another", "its code changed"),
+        ("libraries", {"numpy": "1.0", "safetensors": version("safetensors")}, "numpy changed: 1.0 -> "),
+        ("machine", "riscv64", "made on riscv64"),
+    ],
+)
+def test_a_job_on_a_node_that_is_not_as_planned_makes_nothing(plan, part, planned, said):
+    """Its record would tell of what was not done."""
+    elsewhere = [replace(artifact, spec={**artifact.spec, part: planned}) for artifact in plan]
+    path = Path(next(iter(orders.write(elsewhere).values()))).with_suffix(".json")
+    line = refused(lambda: orders.fulfil(path))
+    assert said in line and platform.node() in line and not store.held()

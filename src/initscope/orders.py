@@ -1,21 +1,26 @@
 """A work order: one job's stacks of missing artifacts, in a file that every process reads the same."""
 
 import json
+import platform
 from importlib import import_module
 from pathlib import Path
 
-from initscope import compute, store
-from initscope.records import STAGES, canonical, digest, module, upstreams
+from initscope import compute, store, why
+from initscope.records import STAGES, canonical, code, digest, module, upstreams
 
 WORK = Path("work")
 
 
-def write(missing):
-    """An order per job. Returns {digest of a missing artifact: the file that says its order is done}."""
+def write(missing, run=""):
+    """An order per job. Returns {digest of a missing artifact: the file that says its order is done}.
+
+    `run` gives the orders of every run names of their own: jobs that outlive their main process share no file with a
+    later run's, and those that have not begun find their order gone.
+    """
     done = {}
     for stage, stack in jobs(missing):
         studies = "-".join(dict.fromkeys(artifact.cell.study for artifact in stack))
-        path = WORK / stage / f"{studies}-{digest([a.digest for a in stack])[:8]}.json"
+        path = WORK / stage / f"{studies}-{digest([run, *(a.digest for a in stack)])[:8]}.json"
         after = sorted({done[key] for artifact in stack for key in upstreams(artifact.spec) if key in done})
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -26,7 +31,10 @@ def write(missing):
 
 def read(path):
     """{"after": the .done files to wait for, "specs": the stack}"""
-    return json.loads(Path(path).read_text())
+    try:
+        return json.loads(Path(path).read_text())
+    except FileNotFoundError:
+        raise SystemExit(f"{path} is gone: a later run has written its own orders") from None
 
 
 def fulfil(path):
@@ -35,12 +43,20 @@ def fulfil(path):
     missing = {key: spec for spec in read(path)["specs"] if (key := digest(spec)) not in have}
     if not missing:
         return
+    as_planned(next(iter(missing.values())))
     determinism = next(iter(missing.values()))["settings"].get("compute", {}).get("determinism")
     if determinism:
         compute.before_torch(determinism)
         compute.settle(determinism)
     for stack in stacks(missing):
         store.complete(stack, import_module(f"initscope.{module(next(iter(stack.values())))}").make)
+
+
+def as_planned(spec):
+    """SystemExit where code, libraries or machine are not the plan's: the record would tell of what was not done."""
+    for reason in why.differences(spec, {**spec, **code(module(spec))}):
+        mend = "let every node see the main process's .venv and src/, and run again after an edit"
+        raise SystemExit(f"{spec['stage']} on {platform.node()}: not what was planned, {reason}; {mend}")
 
 
 def stacks(specs):

@@ -4,6 +4,7 @@ import fcntl
 import os
 import shutil
 import sys
+from uuid import uuid4
 
 from initscope import orders, records, targets, view, why
 from initscope.store import ROOT, in_one_line
@@ -33,7 +34,7 @@ class Run:
         missing = view.missing(self.plan)
         for line in why.stale(missing):
             print(line, file=sys.stderr)
-        self.done = orders.write([a for a in missing if a.digest in needed])
+        self.done = orders.write([a for a in missing if a.digest in needed], run="" if self.dry else uuid4().hex)
         self.show()
 
     def studies(self, asked):
@@ -45,8 +46,9 @@ class Run:
         """Bring results/ up to the plan, and say what came and what left."""
         if self.dry:
             return
+        made = {key for key, done in self.done.items() if os.path.exists(done)}
         with in_one_line():
-            came, left = view.show(self.plan)
+            came, left = view.show(self.plan, made)
         if came or left:
             print(f"results/: {came} artifacts came from the store, {left} files left for it", file=sys.stderr)
 

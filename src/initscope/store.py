@@ -54,8 +54,11 @@ def new_folder(key):
     try:
         yield new
         new.chmod(0o755)
-        if not (ROOT / key).exists():  # else another job was first, with the same bytes
+        try:
             new.rename(ROOT / key)
+        except OSError:  # another job was first, with the same bytes; to ask before renaming would be too early
+            if not (ROOT / key).exists():
+                raise
     finally:
         shutil.rmtree(new, ignore_errors=True)
 

@@ -20,9 +20,12 @@ def missing(plan):
     return [artifact for artifact in plan if artifact.digest not in have]
 
 
-def show(plan):
-    """Bring results/ up to the plan; what leaves it stays in the store. Returns how many artifacts came, files left."""
-    have = held()
+def show(plan, made=()):
+    """Bring results/ up to the plan; what leaves it stays in the store. Returns how many artifacts came, files left.
+
+    made: digests that jobs say are in the store; a network file system's listing of it may be older than they are.
+    """
+    have = held() | set(made)
     wanted = [artifact for artifact in plan if artifact.digest in have]
     new = [artifact for artifact in wanted if not shown(artifact)]
     keep = {place for artifact in wanted for place in artifact.places.values()}
