@@ -12,7 +12,17 @@ from helpers import REPOSITORY, SMALL
 from ruamel.yaml import YAML
 
 BIN = Path(sys.executable).parent
-FILES = ("Snakefile", "workflow", "src", "profiles", "slurm", "requirements.lock", "dvc.yaml", ".gitignore", ".dvcignore")
+FILES = (
+    "Snakefile",
+    "workflow",
+    "src",
+    "profiles",
+    "slurm",
+    "requirements.lock",
+    "dvc.yaml",
+    ".gitignore",
+    ".dvcignore",
+)
 STAGES = ("corpus", "init", "audit", "train", "summary", "figures")
 SETTINGS = {
     "GIT_AUTHOR_NAME": "t",

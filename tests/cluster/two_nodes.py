@@ -1,0 +1,160 @@
+"""A real Slurm of two nodes on this machine, for tests: its files in one folder, its services on loopback.
+
+No systemd, no cgroups, no accounting database; a munge key of its own. The services are children of this process, so
+that it stops what it started and nothing else; should it be killed, they end by themselves.
+"""
+
+import getpass
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from sites import SETTINGS
+
+PACKAGES = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "sbatch": "slurm-client"}
+NODES = ("n1", "n2")
+CONF = """
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={port}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+CredType=cred/munge
+AuthInfo=socket={folder}/munge.socket
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+# processes are found by their parents; neither CPUs nor memory are enforced, and the nodes claim what they like
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+SlurmdParameters=config_overrides
+AccountingStorageType=accounting_storage/none
+JobCompType=jobcomp/none
+MpiDefault=none
+SwitchType=switch/none
+SchedulerType=sched/backfill
+SchedulerParameters=batch_sched_delay=0,sched_interval=2,bf_interval=2
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+KillWait=2
+ReturnToService=2
+GresTypes=gpu
+{nodes}
+PartitionName=main Nodes=ALL Default=YES MaxTime=1-00:00:00 DefaultTime=30 State=UP
+"""
+NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=1 RealMemory=16000 Gres=gpu:1"
+
+
+MUNGE = {"key-file": "/key", "seed-file": "/seed", "socket": ".socket", "pid-file": ".pid", "log-file": ".log"}
+SECONDS = 1200  # that a service lives at most
+
+
+class Slurm:
+    """Two nodes of one CPU and one pretended GPU each. `environment` is the way in for commands."""
+
+    def __init__(self, folder):
+        self.folder, self.services = Path(folder), []
+        self.environment = {
+            "SLURM_CONF": str(self.folder / "slurm.conf"),
+            "PATH": f"{self.folder}/bin{os.pathsep}{SETTINGS['PATH']}",
+            "PYTHONDONTWRITEBYTECODE": "",  # every job starts Snakemake three times
+        }
+        for name in ("state", "bin", "munge", *NODES):
+            (self.folder / name).mkdir()
+        self.secret()
+        self.configuration()
+        self.srun()
+
+    def secret(self):
+        (self.folder / "munge").chmod(0o700)
+        key = self.folder / "munge/key"
+        key.write_bytes(secrets.token_bytes(1024))
+        key.chmod(0o600)
+
+    def configuration(self):
+        host, ports = socket.gethostname().partition(".")[0], free_ports(1 + len(NODES))
+        nodes = [NODE.format(name=name, host=host, port=port) for name, port in zip(NODES, ports[1:])]
+        conf = CONF.format(folder=self.folder, host=host, port=ports[0], nodes="\n".join(nodes))
+        (self.folder / "slurm.conf").write_text(conf)
+        # slurmd wants a device for a GPU, and does nothing with it
+        (self.folder / "gres.conf").write_text("".join(f"NodeName={name} Name=gpu File=/dev/null\n" for name in NODES))
+        (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
+
+    def srun(self):
+        """One that knows this cluster: the plugin's job step drops SLURM_CONF before it calls srun."""
+        srun = self.folder / "bin/srun"
+        srun.write_text(f'#!/bin/sh\nSLURM_CONF={self.folder}/slurm.conf exec {shutil.which("srun")} "$@"\n')
+        srun.chmod(0o755)
+
+    def __call__(self, *command):
+        """Run one of Slurm's commands; what it says."""
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ | self.environment)
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        return done.stdout.strip()
+
+    def start(self):
+        munge = [f"--{option}={self.folder}/munge{end}" for option, end in MUNGE.items()]
+        self.service("munged", "--foreground", "--force", *munge)
+        until(lambda: (self.folder / "munge.socket").exists(), "munged")
+        conf = self.environment["SLURM_CONF"]
+        self.service("slurmctld", "-D", "-f", conf)
+        for name in NODES:
+            self.service("slurmd", "-D", "-f", conf, "-N", name)
+        until(lambda: self("sinfo", "--noheader", "--states=idle", "--format=%D") == str(len(NODES)), "every node")
+
+    def service(self, *command):
+        with (self.folder / f"{command[0]}{command[-1][-2:]}.out").open("w") as out:
+            bounded = ["timeout", "--kill-after=10", str(SECONDS), *command]
+            self.services.append(subprocess.Popen(bounded, stdin=subprocess.DEVNULL, stdout=out, stderr=out))
+
+    def stop(self):
+        """Cancel what is queued, then end the services, munged last."""
+        with suppress(AssertionError, subprocess.TimeoutExpired):
+            self("scancel", "--user", getpass.getuser())
+            until(lambda: not self.jobs(), "the end of all jobs")
+        for service in reversed(self.services):
+            service.terminate()
+            service.wait(timeout=30)
+
+    def jobs(self, state="pending,running,completing"):
+        """[{id, rule, state, node, memory}] of the jobs in a state: in any of these, unless told otherwise."""
+        lines = self("squeue", "--noheader", "--sort=i", f"--states={state}", "--format=%i|%k|%T|%N|%m").splitlines()
+        found = [dict(zip(("id", "rule", "state", "node", "memory"), line.split("|"))) for line in lines]
+        return [{**job, "rule": job["rule"].removeprefix("rule_").partition("_")[0]} for job in found]
+
+
+def install():
+    """Debian's packages, where their commands are missing."""
+    missing = [package for command, package in PACKAGES.items() if not shutil.which(command)]
+    if missing:
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        for command in (["update"], ["install", "-y", "--no-install-recommends", *missing]):
+            subprocess.run(["apt-get", *command], env=environment, check=True, timeout=300, capture_output=True)
+
+
+def free_ports(count):
+    taken = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [server.getsockname()[1] for server in taken]
+    for server in taken:
+        server.close()
+    return ports
+
+
+def until(holds, what, seconds=60):
+    """Wait until something holds, and return it. AssertionError where it does not come."""
+    end = time.monotonic() + seconds
+    while not (found := holds()):
+        assert time.monotonic() < end, f"waited {seconds} s for {what}"
+        time.sleep(0.3)
+    return found
