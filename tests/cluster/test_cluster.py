@@ -71,7 +71,8 @@ def test_a_cancelled_job_and_a_lost_node_are_made_good_and_a_gpu_that_is_none_do
         run.ends()
     jobs = [job for job in slurm.jobs("all") if job["id"] not in {job["id"] for job in before}]
     assert Counter(job["state"] for job in jobs) == {"CANCELLED": 1, "NODE_FAIL": 1, "COMPLETED": 2}
-    assert [job["memory"] for job in jobs] == ["4000M", "4000M", "8000M", "8000M"]
+    asked = [(job["memory"], job["time"]) for job in jobs]
+    assert asked == [("4000M", "2:00:00")] * 2 + [("8000M", "4:00:00")] * 2  # more at the second attempt
     assert site.results == results
 
 

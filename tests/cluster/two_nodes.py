@@ -128,9 +128,9 @@ class Slurm:
             service.wait(timeout=30)
 
     def jobs(self, state="pending,running,completing"):
-        """[{id, rule, state, node, memory}] of the jobs in a state: in any of these, unless told otherwise."""
-        lines = self("squeue", "--noheader", "--sort=i", f"--states={state}", "--format=%i|%k|%T|%N|%m").splitlines()
-        found = [dict(zip(("id", "rule", "state", "node", "memory"), line.split("|"))) for line in lines]
+        """[{id, rule, state, node, memory, time}] of the jobs in a state: in any of these, unless told otherwise."""
+        lines = self("squeue", "--noheader", "--sort=i", f"--states={state}", "--format=%i|%k|%T|%N|%m|%l").splitlines()
+        found = [dict(zip(("id", "rule", "state", "node", "memory", "time"), line.split("|"))) for line in lines]
         return [{**job, "rule": job["rule"].removeprefix("rule_").partition("_")[0]} for job in found]
 
 
