@@ -1,7 +1,7 @@
 """A real Slurm of two nodes on this machine, for tests: its files in one folder, its services on loopback.
 
 No systemd, no cgroups, no accounting database; a munge key of its own. The services are children of this process, so
-that it stops what it started and nothing else; should it be killed, they end by themselves.
+that it stops what it started and nothing else; should it be killed, they end with it.
 """
 
 import getpass
@@ -115,7 +115,7 @@ class Slurm:
 
     def service(self, *command):
         with (self.folder / f"{command[0]}{command[-1][-2:]}.out").open("w") as out:
-            bounded = ["timeout", "--kill-after=10", str(SECONDS), *command]
+            bounded = ["setpriv", "--pdeathsig", "TERM", "timeout", "--kill-after=10", str(SECONDS), *command]
             self.services.append(subprocess.Popen(bounded, stdin=subprocess.DEVNULL, stdout=out, stderr=out))
 
     def stop(self):
