@@ -6,8 +6,10 @@ import torch
 from eager import loaded
 from helpers import Memory, mlp, study
 
+from initscope import stack
 from initscope.batches import order
 from initscope.marks import marks
+from initscope.spelling import spelled
 from initscope.tensors import unpack
 
 
@@ -91,3 +93,33 @@ def test_gradient_norms_by_kind_add_up(made):
 
 def test_the_final_weights_are_those_of_the_last_row(made):
     assert not np.array_equal(made.weights("train")["head.weight"], made.weights("init")["head.weight"])
+
+
+def test_a_cell_whose_loss_is_no_number_leaves_the_stack(monkeypatch):
+    """SGD at a rate of 1e10 blows the weights up within a few updates, 0.01 does not: two of four cells are left."""
+    sizes, gradients = [], stack.gradients
+    monkeypatch.setattr(stack, "gradients", lambda *args: sizes.append(len(args[0]["head.bias"])) or gradients(*args))
+    cells = mlp({"learning_rate": [0.01, 1e10, 0.02, 2e10]}, training={"updates": 12}, stages=["train"])
+    made = Memory(cells, ["corpus", "init", "train"])
+    assert sizes[0] == 4 and sizes[-1] == 2 and len(sizes) == 13
+    for rate in (1e10, 2e10):
+        rows = made.rows("train", "curves.parquet", f"learning_rate~{spelled(rate)}")
+        assert [row["update"] for row in rows] == list(range(13))
+        lost = next(i for i, row in enumerate(rows) if math.isnan(row["training_loss"]))
+        assert 0 < lost < 10 and all(math.isnan(row["training_loss"]) and not row["finite"] for row in rows[lost:])
+        for name, value in rows[-1].items():
+            unmeasured = rows[0][name] is None and name != "update_ratio"
+            assert unmeasured or name in ("update", "recorded", "finite", "learning_rate") or math.isnan(value), name
+    assert made.rows("train", "curves.parquet", "learning_rate~0.02")[-1]["finite"]
+
+
+def test_the_final_weights_of_a_lost_cell_are_those_of_its_last_loss():
+    """So they are those of a training that ends there."""
+    cells = lambda updates: mlp({"learning_rate": [0.01, 1e10]}, training={"updates": updates}, stages=["train"])
+    made = Memory(cells(12), ["corpus", "init", "train"])
+    cell = f"learning_rate~{spelled(1e10)}"
+    rows = made.rows("train", "curves.parquet", cell)
+    lost = next(row["update"] for row in rows if math.isnan(row["training_loss"]))
+    there = Memory(cells(lost), ["corpus", "init", "train"])
+    ends = [unpack(m.bytes("train")[cell]["weights.safetensors"]) for m in (made, there)]
+    assert all(np.array_equal(ends[0][name], ends[1][name], equal_nan=True) for name in ends[1])

@@ -22,26 +22,32 @@ class Optimizer:
         for i, training in enumerate(trainings):
             rest = {key: value for key, value in training.items() if key != "learning_rate"}
             groups.setdefault(json.dumps(rest, sort_keys=True), []).append(i)
-        whole = len(groups) == 1
-        self.groups = [
-            (slice(None) if whole else torch.tensor(rows), stepper(weights, [trainings[i] for i in rows]))
-            for rows in groups.values()
-        ]
+        self.groups = [(rows, stepper(weights, [trainings[i] for i in rows])) for rows in groups.values()]
 
     def update(self, weights, gradients):
-        for _, step in self.groups:
+        for rows, step in self.groups:
             step.t += 1
-        for name, gradient in gradients.items():
-            for rows, step in self.groups:
+            rows = slice(None) if len(self.groups) == 1 else torch.tensor(rows)
+            for name, gradient in gradients.items():
                 weights[name][rows] -= step(name, gradient[rows])
+
+    def keep(self, cells):
+        """Go on with these cells only, given by their places in the stack."""
+        groups, self.groups = self.groups, []
+        for rows, step in groups:
+            kept = {new: rows.index(old) for new, old in enumerate(cells) if old in rows}
+            for part in step.parts:
+                part.update({name: value[list(kept.values())] for name, value in part.items()})
+            if kept:
+                self.groups.append((list(kept), step))
 
 
 def stepper(weights, trainings):
-    """The steps of cells that share all but the learning rate."""
-    shapes = {name: (len(trainings), *value.shape[1:]) for name, value in weights.items()}
+    """The steps of cells that share all but the learning rate; `parts` is what it holds of each, {tensor name: ...}."""
+    zeros = lambda: {name: torch.zeros(len(trainings), *value.shape[1:]) for name, value in weights.items()}
     rates = torch.tensor([training["learning_rate"] for training in trainings])
-    rates = {name: rates.view(-1, *[1] * (len(shape) - 1)) for name, shape in shapes.items()}
-    return {"adam": Adam, "sgd": Sgd}[trainings[0]["optimizer"]](shapes, rates, trainings[0])
+    rates = {name: rates.view(-1, *[1] * (value.dim() - 1)) for name, value in weights.items()}
+    return {"adam": Adam, "sgd": Sgd}[trainings[0]["optimizer"]](zeros, rates, trainings[0])
 
 
 class Sgd:
@@ -50,9 +56,9 @@ class Sgd:
     m <- momentum m + g;  w <- w - rate m
     """
 
-    def __init__(self, shapes, rates, training):
-        self.rates, self.momentum, self.t = rates, training["momentum"], 0
-        self.m = {name: torch.zeros(shape) for name, shape in shapes.items()}
+    def __init__(self, zeros, rates, training):
+        self.momentum, self.t = training["momentum"], 0
+        self.parts = self.rates, self.m = rates, zeros()
 
     def __call__(self, name, g):
         return self.rates[name] * (self.m[name].mul_(self.momentum).add_(g) if self.momentum else g)
@@ -64,10 +70,9 @@ class Adam:
     m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2;  w <- w - rate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
     """
 
-    def __init__(self, shapes, rates, training):
-        self.rates, self.eps, (self.b1, self.b2), self.t = rates, training["eps"], training["betas"], 0
-        self.m = {name: torch.zeros(shape) for name, shape in shapes.items()}
-        self.v = {name: torch.zeros(shape) for name, shape in shapes.items()}
+    def __init__(self, zeros, rates, training):
+        self.eps, (self.b1, self.b2), self.t = training["eps"], training["betas"], 0
+        self.parts = self.rates, self.m, self.v = rates, zeros(), zeros()
 
     def __call__(self, name, g):
         m = self.m[name].mul_(self.b1).add_(g, alpha=1 - self.b1)

@@ -2,10 +2,9 @@
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-from torch.func import vmap
 
 from initscope.models import mlp, transformer
+from initscope.models.parts import Probes
 from initscope.tensors import unpack
 
 MODELS = {"transformer": transformer, "mlp": mlp}
@@ -40,24 +39,25 @@ def examples(stack, read):
     return {name: (tokens[:, :context], tokens[:, 1 : context + 1]) for name, tokens in parts.items()}
 
 
-def loss(p, inputs, targets, model, taps=None):
-    """Mean cross-entropy (nats per target) of one cell; and the probes."""
-    logits, out = MODELS[model["kind"]].forward(p, inputs, model, taps)
-    return F.cross_entropy(logits, targets.flatten()), out
-
-
 def gradients(weights, batch, model, taps=None):
     """Loss, probes and gradients of every cell: (losses (cells,), out, {tensor: gradient}, {stream: gradient}).
 
     The sum of the cells' losses is differentiated: no cell reaches another's loss, so its gradient is each cell's own.
-    (torch.func's grad gives the same bits, but builds a graph for second derivatives and imports a compiler first.)
     """
     leaves = {name: value.detach().requires_grad_() for name, value in weights.items()}
-    taps = {key: value.requires_grad_() for key, value in (taps or {}).items()}
-    losses, out = vmap(loss, in_dims=(0, None, None, None, 0))(leaves, *batch, model, taps)
-    found = torch.autograd.grad(losses.sum(), [*leaves.values(), *taps.values()])
-    out = {key: value.detach() for key, value in out.items()}
-    return losses.detach(), out, dict(zip(leaves, found)), dict(zip(taps, found[len(leaves) :]))
+    at = Probes({key: value.requires_grad_() for key, value in (taps or {}).items()})
+    inputs, targets = batch
+    logits = MODELS[model["kind"]].forward(leaves, inputs, model, at)
+    losses = cross_entropy(logits, targets.flatten())
+    found = torch.autograd.grad(losses.sum(), [*leaves.values(), *at.taps.values()])
+    out = {key: value.detach() for key, value in at.out.items()}
+    return losses.detach(), out, dict(zip(leaves, found)), dict(zip(at.taps, found[len(leaves) :]))
+
+
+def cross_entropy(logits, targets):
+    """Mean over the targets, in nats, of every cell: (cells, targets, classes), (targets,) -> (cells,)."""
+    of_target = logits.log_softmax(-1)[:, torch.arange(len(targets)), targets]
+    return -of_target.sum(-1) / len(targets)
 
 
 def taps(weights, batch, model):
@@ -73,12 +73,12 @@ def losses(p, examples, model, batch):
 
     With batchnorm by parts of `batch` examples: the statistics are then those of batches as training sees them.
     """
-    logits = vmap(lambda p, inputs: MODELS[model["kind"]].forward(p, inputs, model)[0], in_dims=(0, None))
+    forward, kept_none = MODELS[model["kind"]].forward, Probes(keep=False)
     inputs, targets = examples
     size = batch if model["norm"] == "batchnorm" else max(1, CHUNK // targets[0].numel())
     found = []
     for part, target in zip(*(x.tensor_split(-(-len(x) // size)) for x in (inputs, targets))):
-        z, target = logits(p, part).double(), target.flatten()
+        z, target = forward(p, part, model, kept_none).double(), target.flatten()
         # row by row: see activations.whole for why not log and exp of the whole tensor
         found.append(-z.log_softmax(-1)[:, torch.arange(len(target)), target])
     return torch.cat(found, dim=1).numpy()

@@ -1,6 +1,7 @@
 """Stage `train`: a fixed number of updates of a whole stack, everything but the initial weights held equal."""
 
 import logging
+import math
 import time
 
 import numpy as np
@@ -19,46 +20,89 @@ LOG = logging.getLogger(__name__)
 
 def make(stack, read):
     cells = [spec["settings"] for spec in stack.values()]
-    weights, curves = train(stacked.weights(stack, read), stacked.examples(stack, read), cells)
-    for i, (digest, spec) in enumerate(stack.items()):
-        final = {name: value[i].numpy() for name, value in weights.items()}
+    found = train(stacked.weights(stack, read), stacked.examples(stack, read), cells)
+    for (digest, spec), weights, curve in zip(stack.items(), *found):
         about = {**spec["settings"]["init"], "updates": spec["settings"]["training"]["updates"], "digest": digest}
-        yield (
-            digest,
-            {"curves.parquet": write("curves", spec["axes"], curves[i]), "weights.safetensors": pack(final, **about)},
-        )
+        final = pack({name: value.numpy() for name, value in weights.items()}, **about)
+        yield digest, {"curves.parquet": write("curves", spec["axes"], curve), "weights.safetensors": final}
 
 
 def train(weights, examples, cells, whole=True):
-    """Returns the final weights {name: (cells, ...)} and, per cell, the rows of its curve table.
+    """Returns, of every cell, the final weights {name: tensor} and the rows of its curve table.
 
-    weights: the same at the start; examples: {"training", "validation"}, each (inputs, targets); cells: the settings of
-    each, which differ in initial values and in those of the optimizer; whole: also measure, before and after training,
-    the loss on the whole training corpus, which takes as long as many updates.
+    weights: {name: (cells, ...)} at the start; examples: {"training", "validation"}, each (inputs, targets); cells: the
+    settings of each, which differ in initial values and in those of the optimizer; whole: also measure, before and
+    after training, the loss on the whole training corpus, which takes as long as many updates.
     """
     model, updates, batches = cells[0]["model"], cells[0]["training"]["updates"], cells[0]["batches"]
     kinds = {t.name: t.kind for t in tensors(model, cells[0]["corpus"])}
     batch_rows = order(batches, len(examples["training"][0]), updates + 1)
-    optimizer = Optimizer(weights, [cell["training"] for cell in cells])
-    curves = [[] for _ in next(iter(weights.values()))]
-    recorded, progress, before = marks(updates), Progress(updates, len(curves)), None
+    going, curves = Going(weights, [cell["training"] for cell in cells]), [[] for _ in cells]
+    recorded, progress, before = marks(updates), Progress(updates), None
     for update in range(updates + 1):
         batch = tuple(part[batch_rows[update]] for part in examples["training"])
-        loss, out, gradients, _ = stacked.gradients(weights, batch, model)
+        loss, out, gradients, _ = stacked.gradients(going.weights, batch, model)
         found = [{"update": update, "recorded": update in recorded, "training_loss": x} for x in loss.tolist()]
         if update in recorded:
-            evaluate(found, weights, examples, model, batches["size"], whole and update in (0, updates))
-            scales(found, weights, before, gradients, kinds)
+            evaluate(found, going.weights, examples, model, batches["size"], whole and update in (0, updates))
+            scales(found, going.weights, before, gradients, kinds)
             signals(found, out, model)
-        for curve, row in zip(curves, found):
-            curve.append(
-                {**row, "finite": bool(np.isfinite([row["training_loss"], row.get("gradient_norm", 0.0)]).all())}
-            )
-        if update < updates:
-            before = {name: value.clone() for name, value in weights.items()} if update + 1 in recorded else None
-            optimizer.update(weights, gradients)
-            progress.report(update + 1)
-    return weights, curves
+        for cell, row in zip(going.cells, found):
+            curves[cell].append({**row, "finite": finite(row)})
+        gradients = going.without_the_lost(loss, gradients)
+        if update == updates or not going.cells:
+            break
+        before = {name: value.clone() for name, value in going.weights.items()} if update + 1 in recorded else None
+        going.optimizer.update(going.weights, gradients)
+        progress.report(update + 1, len(going.cells))
+    return going.end(), [whole_curve(curve, recorded, updates) for curve in curves]
+
+
+class Going:
+    """The cells of a stack that still train. `cells`: which of them; `weights`: theirs.
+
+    A cell whose loss is not a number leaves: after the update its head's bias would be NaN, and every later loss. Its
+    final weights are those that gave this loss. A cell alone goes on beside a twin, as it began (`stack.stacked`).
+    """
+
+    def __init__(self, weights, trainings):
+        self.weights, self.optimizer = weights, Optimizer(weights, trainings)
+        self.cells, self.final = list(range(len(trainings))), {}
+
+    def without_the_lost(self, losses, gradients):
+        """Let the cells go whose loss is not a number; the gradients of those that stay."""
+        stay = [place for place, loss in zip(range(len(self.cells)), losses.tolist()) if not math.isnan(loss)]
+        if len(stay) == len(self.cells):
+            return gradients
+        self.final |= self.now()
+        self.cells = [self.cells[place] for place in stay]
+        stay = stay * 2 if len(stay) == 1 else stay
+        self.optimizer.keep(stay)
+        self.weights, gradients = ({name: x[stay] for name, x in part.items()} for part in (self.weights, gradients))
+        return gradients
+
+    def now(self):
+        """{cell: its weights}"""
+        return {cell: {name: x[i] for name, x in self.weights.items()} for i, cell in enumerate(self.cells)}
+
+    def end(self):
+        """The final weights of every cell, the lost ones among them."""
+        found = self.final | self.now()
+        return [found[cell] for cell in sorted(found)]
+
+
+def finite(row):
+    return bool(np.isfinite([row["training_loss"], row.get("gradient_norm", 0.0)]).all())
+
+
+def whole_curve(curve, recorded, updates):
+    """A cell's rows, with those that it did not live to see: what would have been measured there is NaN."""
+    lost = [{"update": update, "recorded": update in recorded} for update in range(len(curve), updates + 1)]
+    for row in lost:
+        absent = {"training_corpus_loss"} if row["update"] < updates else set()
+        columns = {*curve[0], "update_ratio"} - absent if row["recorded"] else {"training_loss"}
+        row |= {**dict.fromkeys(columns - row.keys(), math.nan), "finite": False}
+    return curve + lost
 
 
 def evaluate(found, weights, examples, model, batch, whole):
@@ -77,7 +121,7 @@ def scales(found, weights, before, gradients, kinds):
         norms[f"gradient_norm_{kind}"] = norms_of(squares[name] for name in kinds if kinds[name] == kind)
     if before:
         moved = norms_of(sums_of_squares(weights[name] - before[name]) for name in kinds)
-        with np.errstate(invalid="ignore", divide="ignore"):  # cells that are no longer finite stay in the stack
+        with np.errstate(invalid="ignore", divide="ignore"):  # gradients may be infinite where the loss is not
             norms["update_ratio"] = moved / norms_of(sums_of_squares(before[name]) for name in kinds)
     for i, row in enumerate(found):
         row |= {name: float(values[i]) for name, values in norms.items()}
@@ -94,17 +138,11 @@ def signals(found, out, model):
 class Progress:
     """A log line for every tenth of the updates."""
 
-    def __init__(self, updates, cells):
-        self.updates, self.cells, self.start = updates, cells, time.monotonic()
+    def __init__(self, updates):
+        self.updates, self.start = updates, time.monotonic()
 
-    def report(self, done):
+    def report(self, done, cells):
         if done * 10 // self.updates > (done - 1) * 10 // self.updates:
             rate = done / (time.monotonic() - self.start)
-            LOG.info(
-                "%d of %d updates, %d cells, %.0f updates/s, %.0f s left",
-                done,
-                self.updates,
-                self.cells,
-                rate,
-                (self.updates - done) / rate,
-            )
+            left = (self.updates - done) / rate
+            LOG.info("%d of %d updates, %d cells, %.0f updates/s, %.0f s left", done, self.updates, cells, rate, left)

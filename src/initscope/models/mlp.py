@@ -1,21 +1,21 @@
-"""A plain deep network in plain torch, for one cell: linear, norm, activation, layer after layer, and a linear head."""
+"""A plain deep network in plain torch, for a stack of cells: linear, norm, activation, layer by layer, and a head."""
 
 from initscope.models.activations import ACTIVATIONS
 from initscope.models.norms import normalized
-from initscope.models.parts import Probes, linear
+from initscope.models.parts import linear
 
 
-def forward(p, inputs, model, taps=None):
-    """Logits of the class and everything measured on the way to them.
+def forward(p, inputs, model, at):
+    """Logits of the class, (cells, batch, classes).
 
-    p: {tensor name: tensor}; inputs: float32 (batch, features); model: the setup's model section.
-    taps: as in `transformer.forward`. Returns (logits (batch, classes), {(probe, layer): tensor (batch, width)}).
+    p: {tensor name: (cells, *shape)}; inputs: float32 (batch, features), the same for every cell; model: the setup's
+    model section; at: `Probes`, to which everything on the way is shown; each is (cells, batch, width).
 
     z_n = W_n a_{n-1} + b_n;  a_n = phi(norm(z_n)). With residual connections z_n = z_{n-1} + W_n a_{n-1} + b_n from the
     second layer on, so the stream is the sum of what every layer adds (pre-activation, arXiv 1603.05027).
     """
-    at, phi = Probes(taps), ACTIVATIONS[model["activation"]]
-    z = a = at("input", None, inputs)
+    phi = ACTIVATIONS[model["activation"]]
+    z = a = at("input", None, inputs.expand(len(p["head.bias"]), *inputs.shape))
     for n in range(model["layers"] - 1):
         update = linear(p, a, f"layers.{n}.linear")
         adds = model["residual"] and n > 0
@@ -24,7 +24,7 @@ def forward(p, inputs, model, taps=None):
         h = at("mlp_preactivation", n, normalized(p, f"layers.{n}.norm", z, model["norm"]))
         a = at("mlp_postactivation", n, phi(h))
     a = at("final_stream", None, a)
-    return at("logits", None, linear(p, a, "head")), at.out
+    return at("logits", None, linear(p, a, "head"))
 
 
 def streams(model):

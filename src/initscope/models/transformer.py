@@ -1,4 +1,4 @@
-"""A decoder-only Transformer in plain torch, for one cell; `torch.func.vmap` makes it a stack of cells."""
+"""A decoder-only Transformer in plain torch, for a stack of cells."""
 
 import math
 
@@ -6,18 +6,16 @@ import torch
 
 from initscope.models.activations import ACTIVATIONS
 from initscope.models.norms import normalized
-from initscope.models.parts import Probes, linear
+from initscope.models.parts import affine, linear
 
 
-def forward(p, tokens, model, taps=None):
-    """Logits of the next token and everything measured on the way to them.
+def forward(p, tokens, model, at):
+    """Logits of the next token, (cells, batch * context, vocabulary).
 
-    p: {tensor name: tensor}; tokens: int64 (batch, context); model: the setup's model section.
-    taps: {probe: zeros}, added at the residual stream; their gradient is the gradient of the stream there.
-    Returns (logits (batch * context, vocabulary), {(probe, layer): tensor}). Streams, inputs, queries, updates are
-    (batch * context, width); scores and attention (batch, heads, context, context).
+    p: {tensor name: (cells, *shape)}; tokens: int64 (batch, context), the same for every cell; model: the setup's model
+    section; at: `Probes`, to which everything on the way is shown. Streams, inputs, queries, updates are
+    (cells, batch * context, width); scores and attention (cells, batch, heads, context, context).
     """
-    at = Probes(taps)
     context = tokens.shape[1]
     pre = model["norm_position"] == "pre"
 
@@ -30,8 +28,8 @@ def forward(p, tokens, model, taps=None):
             return x + update
         return norm(at(f"{part}_sum", n, x + update), f"layers.{n}.{part}_norm", True)
 
-    x = p["token_embedding.weight"][tokens] + p["position_embedding.weight"][:context]
-    x = at("embedding", None, x.flatten(0, 1))
+    x = p["token_embedding.weight"][:, tokens] + p["position_embedding.weight"][:, None, :context]
+    x = at("embedding", None, x.flatten(1, 2))
     for n in range(model["layers"]):
         x = at("attention_stream", n, x)
         h = at("attention_input", n, norm(x, f"layers.{n}.attention_norm", pre))
@@ -47,16 +45,16 @@ def forward(p, tokens, model, taps=None):
     x = at("final_stream", None, x)
     h = at("final_input", None, norm(x, "final_norm", pre))
     head = p["token_embedding.weight" if model["tied_head"] else "head.weight"]
-    return at("logits", None, h @ head.T + p["head.bias"]), at.out
+    return at("logits", None, affine(h, head, p["head.bias"]))
 
 
 def attention(q, k, v, context, heads, at):
-    """Causal softmax(q k^T / sqrt(head width)) v, by head; (batch * context, width) in and out."""
-    q, k, v = (z.unflatten(0, (-1, context)).unflatten(-1, (heads, -1)).transpose(1, 2) for z in (q, k, v))
-    scores = at("scores", q @ k.transpose(-1, -2) * (1 / math.sqrt(q.shape[-1])))
-    hidden = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
-    weights = at("attention", scores.masked_fill(hidden, -math.inf).softmax(-1))
-    return (weights @ v).transpose(1, 2).flatten(2).flatten(0, 1)
+    """Causal softmax(q k^T / sqrt(head width)) v, by head; (cells, batch * context, width) in and out."""
+    q, k, v = (z.unflatten(1, (-1, context)).unflatten(-1, (heads, -1)).transpose(2, 3) for z in (q, k, v))
+    hidden = torch.ones(context, context, dtype=torch.bool, device=q.device).triu(1)
+    scores = (q @ k.mT).mul_(1 / math.sqrt(q.shape[-1])).masked_fill_(hidden, -math.inf)
+    weights = at("attention", at("scores", scores).softmax(-1))
+    return (weights @ v).transpose(2, 3).flatten(3).flatten(1, 2)
 
 
 def mlp(p, h, n, model, at):
