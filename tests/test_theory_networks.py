@@ -313,7 +313,10 @@ def test_a_net_that_overflows_has_no_infinite_prediction():
 
 
 def test_a_prediction_is_cheap():
-    """About 0.2 s of CPU for 256 tokens and 2 layers, 0.3 s for 64 layers on 64 inputs; bounds for a busy CPU."""
+    """256 tokens and 2 layers, or 64 layers on 64 inputs: each within 20 times what drawing ten million normals takes.
+
+    (Measured: 7 and 2 times, beside other work.)
+    """
     stds = {name: 0.1 for name in shapes(TRANSFORMER, VOCABULARY) if name.endswith("weight")}
     deep = MLP | {"layers": 64}
     deep_stds = {name: 0.17 for name in shapes(deep, CLASSES, 64) if name.endswith("weight")}
@@ -322,9 +325,17 @@ def test_a_prediction_is_cheap():
         lambda: mlp.predict(deep, deep_stds, *clusters(), CLASSES),
     ):
         call()  # fills the tables
+        assert fastest(call) < 20 * fastest(lambda: np.random.default_rng(0).normal(size=10_000_000))
+
+
+def fastest(call):
+    """CPU seconds, the least of three."""
+    seconds = []
+    for _ in range(3):
         start = time.process_time()
         call()
-        assert time.process_time() - start < 1.0
+        seconds.append(time.process_time() - start)
+    return min(seconds)
 
 
 @settings(max_examples=60)

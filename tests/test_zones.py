@@ -7,18 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from initscope.zones import (
-    Zone,
-    bounded_interval,
-    bounds,
-    bracket,
-    difference,
-    interval,
-    refine,
-    refinements,
-    width,
-    zone,
-)
+from initscope.intervals import bounded_interval, difference, interval
+from initscope.zones import Zone, bounds, bracket, refine, refinements, width, zone
 
 GRID = [round(digit * 10.0**exponent, 4) for exponent in range(-4, 2) for digit in (1, 3)]  # 1e-4 to 30
 FACTOR = 1.1

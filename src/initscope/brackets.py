@@ -3,9 +3,10 @@
 import math
 from statistics import median
 
+from initscope.intervals import FEWEST, bounded_interval, difference
 from initscope.spelling import spelled
 from initscope.tables import rows, write_rows
-from initscope.zones import FEWEST, bounded_interval, bounds, difference, width, zone
+from initscope.zones import bounds, width, zone
 
 
 def make(stack, read):

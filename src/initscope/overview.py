@@ -6,9 +6,9 @@ from pathlib import Path
 import pandas as pd
 
 from initscope.brackets import zone_rows
+from initscope.intervals import FEWEST
 from initscope.spelling import spelled
 from initscope.store import record
-from initscope.zones import FEWEST
 
 MOST = 24  # lines of one study; more are better read as a figure
 SHOWN = ("corpus", "batches", "model", "init", "training")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 
-from initscope.zones import FEWEST, bounded_interval, interval
+from initscope.intervals import FEWEST, bounded_interval, interval
 
 FIRST, SECOND = "Initialization Sets the First Signal Scale", "Layer Initialization with Normalization"
 OWN = "our own"

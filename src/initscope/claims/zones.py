@@ -6,9 +6,10 @@ import numpy as np
 from scipy.stats import binomtest, spearmanr
 
 from initscope.claims.claim import OWN, SECOND, Case, bounded, case, claim
+from initscope.intervals import FEWEST
 from initscope.spelling import spelled
 from initscope.tables import PERSISTS
-from initscope.zones import FEWEST, bounds
+from initscope.zones import bounds
 
 BOUNDARY, CASCADE = "The Saturation and Divergence Boundary", "The Cascade Risk"
 ZONES = ["zone_adam", "zone_sgd", "zone_mlp"]
