@@ -14,6 +14,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from initscope import figures
 from initscope.faults import explained, nearest, origin
 from initscope.marks import marks
+from initscope.ranges import Range
 from initscope.setup import AXES, Setup
 from initscope.spelling import spelled
 
@@ -132,15 +133,24 @@ class Config:
                 self.fail(f"studies.{study}.training.updates", updates, mend)
 
     def axes(self, study, axes):
-        """{axis: values} as the file has them, each a known axis with at least one value."""
+        """{axis: values} as the file has them, each a known axis with at least one value; a range as its values."""
         if not isinstance(axes, dict):
             self.fail(f"studies.{study}.axes", axes, "write it as {axis: [values]}")
-        for axis, values in axes.items():
+        for axis in axes:
             if axis not in AXES:
                 raise SystemExit(f"{self.source}: studies.{study}.axes: {axis!r} is no axis{nearest(axis, AXES)}")
-            if not isinstance(values, list) or not values:
-                self.fail(f"studies.{study}.axes.{axis}", values, "give a list of at least one value")
-        return axes
+        return {axis: self.values(f"studies.{study}.axes.{axis}", values) for axis, values in axes.items()}
+
+    def values(self, key, values):
+        """The values of an axis: a list of them, or two ends and a count."""
+        if isinstance(values, dict):
+            try:
+                return Range.model_validate(values).values
+            except ValidationError as error:
+                raise SystemExit(f"{self.source}: {explained(error, f'{key}.{{}}'.format, Range)}") from None
+        if not isinstance(values, list) or not values:
+            self.fail(key, values, "give a list of at least one value, or {from: , to: , count: , spacing: }")
+        return values
 
     def cell(self, study, raw, over, point):
         """The cell at one point of the grid. SystemExit's line names a wrong key where the user wrote it."""
