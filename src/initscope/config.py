@@ -18,7 +18,7 @@ from initscope.ranges import Range
 from initscope.setup import AXES, Setup
 from initscope.spelling import spelled
 
-MEASURES = ("audit", "train", "zone", "cascade")  # what a study may do with its cells
+MEASURES = ("audit", "train", "sweep", "zone", "cascade")  # what a study may do with its cells
 KEYS = {"setup": dict, "studies": dict, "published": list, "claims": list}
 USUAL = MEASURES[:2]  # what it does unless it says
 
@@ -95,7 +95,7 @@ class Config:
             if len(typed[axis]) < len(values):
                 self.fail(f"studies.{name}.axes.{axis}", values, "a value stands there twice; keep one")
         self.all_different(name, cells)
-        self.zones_possible(name, stages, cells)
+        self.stages_possible(name, stages, cells)
         possible = figures.possible({*stages, cells[0].setup.model.kind, *axes})
         drawn = figures.usual(possible) if drawn is None else self.chosen(f"studies.{name}.figures", drawn, possible)
         return Study(name, typed, cells, stages, drawn)
@@ -119,8 +119,11 @@ class Config:
                 mend = f"it changes nothing between {twin.path} and {cell.path}; take it out or vary something else"
                 self.fail(f"studies.{study}.axes.{axis}", cell.axes[axis], mend)
 
-    def zones_possible(self, study, stages, cells):
-        """What the stages `zone` and `cascade` need: seeds along an axis; training three times as long as a mark."""
+    def stages_possible(self, study, stages, cells):
+        """One training, not two; what `zone` and `cascade` need: seeds along an axis, three times as long as a mark."""
+        if {"train", "sweep"} <= set(stages):
+            mend = "a sweep is the same training, without weights; take one of the two out"
+            self.fail(f"studies.{study}.stages", list(stages), mend)
         asked = [stage for stage in ("zone", "cascade") if stage in stages]
         for axis in ("seed", cells[0].setup.zone.axis) if asked else ():
             if axis not in cells[0].axes:
