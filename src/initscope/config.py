@@ -96,7 +96,7 @@ class Config:
                 self.fail(f"studies.{name}.axes.{axis}", values, "a value stands there twice; keep one")
         self.all_different(name, cells)
         self.stages_possible(name, stages, cells)
-        possible = figures.possible({*stages, cells[0].setup.model.kind, *axes})
+        possible = figures.possible(stages, cells[0].setup.model.kind, typed)
         drawn = figures.usual(possible) if drawn is None else self.chosen(f"studies.{name}.figures", drawn, possible)
         return Study(name, typed, cells, stages, drawn)
 
