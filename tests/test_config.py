@@ -85,6 +85,7 @@ FAULTS = [
     ("\nclaims:", "\nclaimz:", ["'claimz' is not a key", "'claims'"]),
     ("frozen: {}", "frozen: {stages: audit}", ["studies.frozen.stages", "'audit'", "list"]),
     ("frozen: {}", "frozen: {stages: [zoo]}", ["studies.frozen.stages", "'zoo'", "'zone'"]),
+    ("frozen: {}", "frozen: {stages: [train, sweep]}", ["studies.frozen.stages", "['train', 'sweep']", "out"]),
     ("setup:", "setup: [", ["line", "not YAML"]),
     ("setup:", "\tsetup:", ["line", "not YAML"]),
 ]

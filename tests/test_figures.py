@@ -1,14 +1,16 @@
 """Figures: deterministic bytes; nothing that is not finite is dropped without a word."""
 
+import numpy as np
 import pytest
-from helpers import Memory, mlp, study
+from helpers import Memory, mlp, refused, study
 
 from initscope.figures import USUAL
+from initscope.figures.boundary import boundary, edges
 from initscope.figures.draw import Study, drawing
 from initscope.tables import write_rows
 from initscope.training import marks
 
-TRANSFORMER = set(USUAL) - {"zones", "cascade"}  # one that is audited and trained
+TRANSFORMER = set(USUAL) - {"zones", "cascade", "map"}  # one that is audited and trained
 OUTCOMES = {"l": "learned", "s": "slow", "d": "dead", "u": "unstable", "x": "diverged"}
 
 
@@ -178,3 +180,59 @@ def test_cascade_of_seeds_that_learn_nowhere():
         "left out, since their seed learns nowhere: the cells of 2 seeds",
         "no cell starts outside the zone of its seed",
     ]
+
+
+def map_study(axes, outcomes):
+    """A sweep with made-up outcomes: a letter a cell, in the order of the axes."""
+    made = Memory(study(axes, stages=["sweep"]), stages=())
+    (summary,) = (artifact for artifact in made.plan if artifact.stage == "summary")
+    cells = [artifact.cell.axes for artifact in made.plan if artifact.stage == "sweep"]
+    rows = [{**axes, "outcome": OUTCOMES[letter]} for axes, letter in zip(cells, outcomes, strict=True)]
+    made.files[summary.digest] = {"cells.parquet": write_rows("cells", cells[0], rows)}
+    made.make([artifact for artifact in made.plan if artifact.stage == "figures"])
+    return made
+
+
+RATES, STDS = [0.1, 0.01, 0.001], [0.01, 1.0]  # as a file may have them: in any order
+
+
+def test_a_map_shows_every_outcome_at_its_place():
+    made = map_study({"learning_rate": RATES, "std": STDS}, "xulsld")
+    assert set(figures(made)) == {"map.svg", "map.png"}
+    (artifact,) = [a for a in made.plan if a.stage == "figures"]
+    (ax,) = drawing("map")(Study(artifact.spec, made.read)).axes
+    (image, line) = ax.collections
+    codes = [list(OUTCOMES.values()).index(OUTCOMES[letter]) for letter in "ldlsxu"]  # from the lowest rate up
+    assert image.get_array().ravel().tolist() == codes
+    assert ax.get_xlim() == pytest.approx((1e-3, 10)) and ax.get_ylim() == pytest.approx((10**-3.5, 10**-0.5))
+    ends = [[(0.1, 10**-3.5), (0.1, 10**-2.5)], [(0.1, 10**-2.5), (0.1, 10**-1.5)], [(1e-3, 10**-1.5), (0.1, 10**-1.5)]]
+    assert np.allclose(line.get_segments(), ends)
+    assert [text.get_text() for text in ax.get_legend().get_texts()[:2]] == ["learned: 2", "slow: 1"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("std of the weights", "learning rate")
+    before = figures(made)
+    made.make([artifact])
+    assert figures(made) == before
+
+
+def test_a_map_has_a_panel_for_every_point_of_other_axes():
+    axes = {"norm": ["none", "layernorm"], "learning_rate": RATES, "seed": [7, 8, 9], "std": STDS}
+    made = map_study(axes, "lsduxl" * 6)
+    (artifact,) = [a for a in made.plan if a.stage == "figures"]
+    plots = drawing("map")(Study(artifact.spec, made.read)).axes
+    assert [ax.get_title() for ax in plots] == [
+        f"norm {norm}, seed {seed}" for norm in ("none", "layernorm") for seed in (7, 8, 9)
+    ]
+
+
+def test_a_map_takes_two_axes_of_numbers():
+    assert study({"std": STDS}, stages=["sweep"]).figures == ()
+    axes = {"norm": ["none", "layernorm"], "std": STDS}
+    assert "'map' is not possible here" in refused(lambda: study(axes, stages=["sweep"], figures=["map"]))
+    assert study({"width": [8, 16], "std": STDS}, stages=["sweep"]).figures == ("map",)
+
+
+def test_edges_and_boundary_by_hand():
+    assert edges([1.0, 10.0, 1000.0]) == pytest.approx([10**-0.5, 10**0.5, 100, 10_000])
+    inside = np.array([[True, False], [True, True]])
+    assert boundary(inside, [0, 1, 2], [0, 1, 2]) == [((1, 0), (1, 1)), ((1, 1), (2, 1))]
+    assert boundary(np.ones((3, 2), dtype=bool), [0, 1, 2], [0, 1, 2, 3]) == []

@@ -54,6 +54,7 @@ def test_a_setting_changes_the_stages_of_a_zone_that_it_reaches(over, stages):
     [
         (["audit"], ["corpus", "init", "audit", "summary", "figures"]),
         (["zone"], ["corpus", "zone", "brackets", "figures"]),
+        (["sweep"], ["corpus", "sweep", "summary"]),
         (["train", "cascade"], ["corpus", "init", "train", "summary", "cascade", "figures"]),
     ],
 )
@@ -135,29 +136,30 @@ def test_comments_docstrings_and_formatting_are_no_change(edited, module):
 @pytest.mark.parametrize(
     ("module", "stages"),
     [
-        ("training.py", {"train", "zone"}),
+        ("training.py", {"train", "sweep", "zone"}),
         ("audit.py", {"audit"}),
         ("theory/loss.py", {"audit"}),
         ("search.py", {"zone"}),
+        ("sweep.py", {"sweep"}),
         ("verdicts.py", {"zone", "summary", "cascade"}),
         ("zones.py", {"zone", "brackets", "cascade"}),
         ("intervals.py", {"brackets", "cascade"}),
         ("brackets.py", {"brackets", "cascade"}),
         ("cascade.py", {"cascade"}),
         ("claims/claim.py", set()),
-        ("schemes.py", {"init", "audit", "zone"}),
-        ("batches.py", {"audit", "train", "zone"}),
-        ("models/transformer.py", {"audit", "train", "zone"}),
-        ("models/layout.py", {"init", "audit", "train", "zone"}),
-        ("compute.py", {"audit", "train", "zone"}),
+        ("schemes.py", {"init", "audit", "sweep", "zone"}),
+        ("batches.py", {"audit", "train", "sweep", "zone"}),
+        ("models/transformer.py", {"audit", "train", "sweep", "zone"}),
+        ("models/layout.py", {"init", "audit", "train", "sweep", "zone"}),
+        ("compute.py", {"audit", "train", "sweep", "zone"}),
         ("corpora/markov.py", {"corpus"}),
         ("corpora/digits.py", set()),
-        ("models/mlp.py", {"audit", "train", "zone"}),
-        ("optimizers.py", {"train", "zone"}),
-        ("distributions.py", {"init", "audit", "zone"}),
-        ("streams.py", {"corpus", "init", "audit", "train", "zone"}),
-        ("tensors.py", {"corpus", "init", "audit", "train", "zone"}),
-        ("tables.py", {"audit", "train", "zone", "summary", "brackets", "cascade", "figures"}),
+        ("models/mlp.py", {"audit", "train", "sweep", "zone"}),
+        ("optimizers.py", {"train", "sweep", "zone"}),
+        ("distributions.py", {"init", "audit", "sweep", "zone"}),
+        ("streams.py", {"corpus", "init", "audit", "train", "sweep", "zone"}),
+        ("tensors.py", {"corpus", "init", "audit", "train", "sweep", "zone"}),
+        ("tables.py", {"audit", "train", "sweep", "zone", "summary", "brackets", "cascade", "figures"}),
         ("spelling.py", {"summary", "brackets", "cascade", "figures"}),
         ("figures/standard.py", {"figures"}),
         ("store.py", set()),
@@ -174,8 +176,9 @@ def test_an_edit_is_a_change_of_the_stages_that_import_the_module(edited, module
 def test_the_libraries_that_decide_bytes():
     libraries = {name: set(made["libraries"]) for name, made in code().items()}
     assert libraries["init"] == libraries["corpus"] == {"numpy", "safetensors"}
-    assert libraries["train"] == libraries["zone"] == {"numpy", "safetensors", "pyarrow", "torch"}
-    assert libraries["audit"] == libraries["train"] | {"scipy"}
+    trained = {"numpy", "safetensors", "pyarrow", "torch"}
+    assert libraries["train"] == libraries["sweep"] == libraries["zone"] == trained
+    assert libraries["audit"] == trained | {"scipy"}
     assert libraries["brackets"] == libraries["cascade"] == {"pyarrow", "scipy"}
     assert "torch" not in libraries["summary"] | libraries["figures"] | set(records.code("claims.make")["libraries"])
     assert {"matplotlib", "seaborn"} <= libraries["figures"]

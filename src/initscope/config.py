@@ -14,10 +14,11 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from initscope import figures
 from initscope.faults import explained, nearest, origin
 from initscope.marks import marks
+from initscope.ranges import Range
 from initscope.setup import AXES, Setup
 from initscope.spelling import spelled
 
-MEASURES = ("audit", "train", "zone", "cascade")  # what a study may do with its cells
+MEASURES = ("audit", "train", "sweep", "zone", "cascade")  # what a study may do with its cells
 KEYS = {"setup": dict, "studies": dict, "published": list, "claims": list}
 USUAL = MEASURES[:2]  # what it does unless it says
 
@@ -94,8 +95,8 @@ class Config:
             if len(typed[axis]) < len(values):
                 self.fail(f"studies.{name}.axes.{axis}", values, "a value stands there twice; keep one")
         self.all_different(name, cells)
-        self.zones_possible(name, stages, cells)
-        possible = figures.possible({*stages, cells[0].setup.model.kind, *axes})
+        self.stages_possible(name, stages, cells)
+        possible = figures.possible(stages, cells[0].setup.model.kind, typed)
         drawn = figures.usual(possible) if drawn is None else self.chosen(f"studies.{name}.figures", drawn, possible)
         return Study(name, typed, cells, stages, drawn)
 
@@ -118,8 +119,11 @@ class Config:
                 mend = f"it changes nothing between {twin.path} and {cell.path}; take it out or vary something else"
                 self.fail(f"studies.{study}.axes.{axis}", cell.axes[axis], mend)
 
-    def zones_possible(self, study, stages, cells):
-        """What the stages `zone` and `cascade` need: seeds along an axis; training three times as long as a mark."""
+    def stages_possible(self, study, stages, cells):
+        """One training, not two; what `zone` and `cascade` need: seeds along an axis, three times as long as a mark."""
+        if {"train", "sweep"} <= set(stages):
+            mend = "a sweep is the same training, without weights; take one of the two out"
+            self.fail(f"studies.{study}.stages", list(stages), mend)
         asked = [stage for stage in ("zone", "cascade") if stage in stages]
         for axis in ("seed", cells[0].setup.zone.axis) if asked else ():
             if axis not in cells[0].axes:
@@ -132,15 +136,24 @@ class Config:
                 self.fail(f"studies.{study}.training.updates", updates, mend)
 
     def axes(self, study, axes):
-        """{axis: values} as the file has them, each a known axis with at least one value."""
+        """{axis: values} as the file has them, each a known axis with at least one value; a range as its values."""
         if not isinstance(axes, dict):
             self.fail(f"studies.{study}.axes", axes, "write it as {axis: [values]}")
-        for axis, values in axes.items():
+        for axis in axes:
             if axis not in AXES:
                 raise SystemExit(f"{self.source}: studies.{study}.axes: {axis!r} is no axis{nearest(axis, AXES)}")
-            if not isinstance(values, list) or not values:
-                self.fail(f"studies.{study}.axes.{axis}", values, "give a list of at least one value")
-        return axes
+        return {axis: self.values(f"studies.{study}.axes.{axis}", values) for axis, values in axes.items()}
+
+    def values(self, key, values):
+        """The values of an axis: a list of them, or two ends and a count."""
+        if isinstance(values, dict):
+            try:
+                return Range.model_validate(values).values
+            except ValidationError as error:
+                raise SystemExit(f"{self.source}: {explained(error, f'{key}.{{}}'.format, Range)}") from None
+        if not isinstance(values, list) or not values:
+            self.fail(key, values, "give a list of at least one value, or {from: , to: , count: , spacing: }")
+        return values
 
     def cell(self, study, raw, over, point):
         """The cell at one point of the grid. SystemExit's line names a wrong key where the user wrote it."""

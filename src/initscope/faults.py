@@ -5,8 +5,11 @@ from difflib import get_close_matches
 from initscope.setup import AXES, Setup, tag, variants
 
 
-def explained(error, origin):
-    """The first fault that pydantic found, as one line. (A misspelt key before the one that it leaves out.)"""
+def explained(error, origin, top=Setup):
+    """The first fault that pydantic found, as one line. (A misspelt key before the one that it leaves out.)
+
+    top: the class that was validated.
+    """
     fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
     place = untagged(fault["loc"])
     key = ".".join(str(part) for part in place)
@@ -16,9 +19,9 @@ def explained(error, origin):
     if fault["type"].startswith("union_tag"):
         return f"{origin(key)}.{unknown_kind(fault['ctx'])}"
     if fault["type"] == "extra_forbidden":
-        return f"{origin(key)} is not a key{nearest(place[-1], fields(fault['loc'][:-1]))}"
+        return f"{origin(key)} is not a key{nearest(place[-1], fields(fault['loc'][:-1], top))}"
     if fault["type"] == "missing":
-        return f"{origin(key)} is missing; add it ({meaning(fault['loc'])})"
+        return f"{origin(key)} is missing; add it ({meaning(fault['loc'], top)})"
     return f"{origin(key)}: {fault['input']!r}: {fault['msg'].replace('Input should', 'it should')}"
 
 
@@ -52,16 +55,16 @@ def origin(study, over, point, key):
     return f"setup.{key}"
 
 
-def fields(place):
+def fields(place, top):
     """The keys that may stand at a place of the setup: () -> its sections, ("model", "mlp") -> layers, width, ..."""
     if not place:
-        return Setup.model_fields
+        return {field.alias or name: field for name, field in top.model_fields.items()}
     section = [kind for kind in variants(place[0]) if not several(place[0]) or tag(kind) == place[1]]
     return section[0].model_fields
 
 
-def meaning(place):
-    return fields(place[:-1])[place[-1]].description or "a section of the setup"
+def meaning(place, top):
+    return fields(place[:-1], top)[place[-1]].description or "a section of the setup"
 
 
 def nearest(name, known):

@@ -75,7 +75,9 @@ def zones_of(study):
     if zones is None or not len(zones):
         return
     yield f"{study.name}: where cells learn (in brackets: an interval that holds the median over seeds with 95 %)"
-    for row in zones.to_dict("records"):
+    if len(zones) > MOST:
+        yield f"  {len(zones)} points, see its figures"
+    for row in zones.to_dict("records") if len(zones) <= MOST else ():
         point = ", ".join(f"{axis} {spelled(row[axis])}" for axis in axes)
         yield textwrap.indent(": ".join(filter(None, [point, row["zone"] + sure(row)])), "  ")
     yield textwrap.fill(

@@ -79,7 +79,7 @@ def of_claims(studies, made, read):
 def of_study(study):
     made = {}
     for name, stage in STAGES.items():
-        if set(stage.of) & set(study.stages):
+        if set(stage.of) & set(study.stages) and (name != "figures" or study.figures):
             made[name] = [artifact(name, study, cell, i, made) for i, cell in enumerate(cells(study, stage))]
     return [artifact for stage in made.values() for artifact in stage]
 

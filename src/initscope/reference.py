@@ -3,6 +3,7 @@
 from typing import get_args, get_origin
 
 from initscope.distributions import DISTRIBUTIONS
+from initscope.ranges import DIGITS, Range
 from initscope.schemes import CONSTANTS, SCHEMES, SYMBOLS
 from initscope.schemes import GROUPS as KINDS
 from initscope.setup import Setup, tag, variants
@@ -16,7 +17,7 @@ Generated from the code by `make docs`; the tests check that it is up to date.
 
 
 def reference():
-    return "\n".join([HEAD, keys(), schemes(), tables(), targets()])
+    return "\n".join([HEAD, keys(), ranges(), schemes(), tables(), targets()])
 
 
 def keys():
@@ -25,13 +26,27 @@ def keys():
     for name in Setup.model_fields:
         for section in variants(name):
             several = len(variants(name)) > 1
-            lines += [f"### `{name}`{f', {tag(section)}' if several else ''}\n"]
-            lines += ["| key | value | meaning |", "|---|---|---|"]
-            lines += [
-                f"| `{key}` | {allowed(field)} | {field.description} |" for key, field in section.model_fields.items()
-            ]
-            lines.append("")
+            lines += [f"### `{name}`{f', {tag(section)}' if several else ''}\n", *rows(section)]
     return "\n".join(lines)
+
+
+def rows(section):
+    """A table of the keys of a section."""
+    yield from ("| key | value | meaning |", "|---|---|---|")
+    for key, field in section.model_fields.items():
+        yield f"| `{field.alias or key}` | {allowed(field)} | {field.description} |"
+    yield ""
+
+
+def ranges():
+    """An axis as two ends and a count."""
+    example = "`std: {from: 1.0e-3, to: 10.0, count: 100, spacing: log}`"
+    lines = [
+        "### `studies.<name>.axes.<axis>`, as two ends and a count\n",
+        f"A list of values, or {example}. The ends are as written, what lies between is rounded to {DIGITS} "
+        "significant digits; whole numbers are whole, so that an axis of layers or seeds takes them.\n",
+    ]
+    return "\n".join([*lines, *rows(Range)])
 
 
 def allowed(field):

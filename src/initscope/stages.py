@@ -11,7 +11,7 @@ class Stage:
     files: dict  # its files -> where results/<study>/ shows them
     per: str = "cell"  # one artifact per cell, per point (of the axes beside seed and std), or per study
     axes: bool = True  # do the cell's axis values reach its bytes (as columns)?
-    of: tuple = ("audit", "train", "zone")  # a study that does one of these has this stage
+    of: tuple = ("audit", "train", "zone", "sweep")  # a study that does one of these has this stage
 
 
 COMPUTE = ("compute.determinism", "compute.device")
@@ -47,6 +47,13 @@ STAGES = {
         of=("train",),
         files={"curves.parquet": "curves/{cell}.parquet", "weights.safetensors": "weights/final/{cell}.safetensors"},
     ),
+    "sweep": Stage(
+        "sweep",
+        (*SHAPES, "batches", "model", "init", "training", *COMPUTE),
+        ("corpus",),
+        of=("sweep",),
+        files={"curves.parquet": "curves/{cell}.parquet"},
+    ),
     "zone": Stage(
         "search",
         (*SHAPES, "batches", "model", "init", "training", "outcome", "zone", *COMPUTE),
@@ -58,9 +65,9 @@ STAGES = {
     "summary": Stage(
         "summary",
         ("outcome",),
-        ("corpus", "init", "audit", "train"),
+        ("corpus", "init", "audit", "train", "sweep"),
         per="study",
-        of=("audit", "train"),
+        of=("audit", "train", "sweep"),
         files={
             "cells.parquet": "summary/cells.parquet",
             "loss_curves.csv": "summary/loss_curves.csv",

@@ -25,30 +25,39 @@ def make(stack, read):
     for digest, spec in stack.items():
         up, axes = spec["upstream"], list(spec["axes"])
         source = json.loads(read(up["corpus"], "source.json"))
-        signals = [signal_rows(read(key, "signals.parquet")) for key in up.get("audit", ())]
-        curves = [rows(read(key, "curves.parquet")) for key in up.get("train", ())]
-        limits = spec["settings"]["outcome"]
-        cells = [
-            {
-                **{axis: first[axis] for axis in axes},
-                **{f"{stage}_digest": up[stage][i] for stage in ("init", "audit", "train") if stage in up},
-                **losses_of(source),
-                **(audited(signals[i]) if signals else {}),
-                **(trained(curves[i], source, limits) if curves else {}),
-            }
-            for i, first in enumerate(
-                [curve[0] for curve in curves] or [table["logits", "forward"] for table in signals]
+        cells, losses = [], {}
+        for keys in by_cell(up):
+            signals = signal_rows(read(keys["audit"], "signals.parquet")) if "audit" in keys else None
+            curve = rows(read(keys["train"], "curves.parquet")) if "train" in keys else []  # of one cell at a time
+            first = curve[0] if curve else signals["logits", "forward"]
+            cells.append(
+                {
+                    **{axis: first[axis] for axis in axes},
+                    **{f"{stage}_digest": key for stage, key in keys.items()},
+                    **losses_of(source),
+                    **(trained(curve, source, spec["settings"]["outcome"]) if curve else {}),
+                    **(audited(signals) if signals else {}),  # a sweep leaves out the training corpus
+                }
             )
-        ]
+            for row in (row for row in curve if row["recorded"]):
+                at = losses.setdefault(row["update"], {}).setdefault(point(row, axes), [])
+                at.append(row["validation_loss"])
         types = {axis: values[0] for axis, values in spec["axes"].items()}
         yield (
             digest,
             {
                 "cells.parquet": write_rows("cells", types, cells),
-                "loss_curves.csv": loss_curves(curves, axes).encode(),
+                "loss_curves.csv": loss_curves(losses).encode(),
                 "metrics.json": json.dumps(metrics(cells, axes), indent=1).encode() + b"\n",
             },
         )
+
+
+def by_cell(up):
+    """{stage: digest} of every cell; a sweep is a training too."""
+    stages = {"init": "init", "audit": "audit", "train": "train", "sweep": "train"}
+    found = {named: up[stage] for stage, named in stages.items() if stage in up}
+    return [dict(zip(found, keys)) for keys in zip(*found.values())]
 
 
 def signal_rows(data):
@@ -104,15 +113,13 @@ def point(row, axes):
     return "/".join(f"{axis}~{spelled(row[axis])}" for axis in axes if axis != "seed") or "cell"
 
 
-def loss_curves(curves, axes):
-    """CSV that DVC plots: a column per point of the grid, median validation loss over seeds; empty: not finite."""
-    found = {}
-    for row in (row for curve in curves for row in curve if row["recorded"]):
-        found.setdefault(row["update"], {}).setdefault(point(row, axes), []).append(row["validation_loss"])
+def loss_curves(losses):
+    """CSV that DVC plots, of {recorded update: {point of the grid: validation losses of its seeds}}.
+
+    A column per point, the median over seeds; empty: not finite.
+    """
+    lines = [{"update": update, **{p: spread(of)["median"] for p, of in at.items()}} for update, at in losses.items()]
     out = io.StringIO()
-    lines = [
-        {"update": update, **{p: spread(losses)["median"] for p, losses in at.items()}} for update, at in found.items()
-    ]
     writer = csv.DictWriter(out, list(lines[0]) if lines else ["update"], lineterminator="\n")
     writer.writeheader()
     writer.writerows(lines)

@@ -11,6 +11,7 @@ GROUPS = {
     "init": ("init",),
     "audit": ("audit",),
     "train": ("train",),
+    "sweep": ("sweep",),
     "zone": ("zone", "brackets"),
     "cascade": ("cascade",),
     "figures": ("summary", "brackets", "cascade", "figures"),

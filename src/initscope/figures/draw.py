@@ -1,6 +1,6 @@
 """Stage `figures`: those that the study names, as SVG and PNG."""
 
-from initscope.figures import comparison, learning, standard
+from initscope.figures import boundary, comparison, learning, standard
 from initscope.figures.axes import saved
 from initscope.figures.study import Study
 
@@ -16,4 +16,4 @@ def make(stack, read):
 
 def drawing(name):
     """The function that draws a figure, by its name."""
-    return next(getattr(module, name) for module in (standard, comparison, learning) if hasattr(module, name))
+    return next(getattr(module, name) for module in (standard, comparison, learning, boundary) if hasattr(module, name))

@@ -4,6 +4,7 @@ import pandas as pd
 import pyarrow as pa
 import seaborn as sns
 
+from initscope.figures import positive
 from initscope.spelling import spelled
 from initscope.tables import read as table
 
@@ -28,6 +29,10 @@ def in_words(found, axes):
     """The values of these axes in every row: `norm none, layers 2`."""
     words = [f"{axis} " + found[axis].map(spelled) for axis in axes if axis in found]
     return words[0].str.cat(words[1:], sep=", ") if words else ""
+
+
+def axis_in_words(axis):
+    return "std of the weights" if axis == "std" else axis.replace("_", " ")
 
 
 class Study:
@@ -65,7 +70,7 @@ class Study:
 
     @property
     def numeric(self):
-        return all(isinstance(x, int | float) and not isinstance(x, bool) and x > 0 for x in self.values)
+        return all(positive(value) for value in self.values)
 
     @property
     def ordered(self):
@@ -79,7 +84,7 @@ class Study:
     @property
     def named(self):
         """The main axis in words."""
-        return "std of the weights" if self.main == "std" else self.main.replace("_", " ")
+        return axis_in_words(self.main)
 
     @property
     def style(self):
@@ -98,6 +103,6 @@ class Study:
         fixed = [f"{key} {model[key]}" for key in ("layers", "width", "norm", "activation") if key not in self.axes]
         varied = [f"varied: {', '.join(self.axes)}"] if self.axes else []
         scheme = [] if "scheme" in self.axes else [f"scheme {self.settings['init']['scheme']}"]
-        untrained = self.curves is None and self.tried is None
+        untrained = self.tried is None and self.cells["outcome"].isna().all()
         trained = [] if untrained else [f"{training['updates']} updates of {training['optimizer']}"]
         return "; ".join([model["kind"], *fixed, *scheme, *trained, f"{seeds} seed{'s' * (seeds > 1)}", *varied])
