@@ -23,7 +23,7 @@ def make(stack, read):
     weights = stacked.weights(stack, read)
     signals = measured(stack, weights, stacked.examples(stack, read))
     for i, (digest, spec) in enumerate(stack.items()):
-        parameters = parameter_rows(spec["settings"], {name: value[i].numpy() for name, value in weights.items()})
+        parameters = parameter_rows(spec["settings"], {name: value[i].cpu().numpy() for name, value in weights.items()})
         yield (
             digest,
             {
@@ -89,7 +89,8 @@ def measured(stack, weights, examples):
     model, size = settings["model"], settings["batches"]["size"]
     first = order(settings["batches"], len(examples["training"][0]), 1)[0]
     batch = tuple(part[first] for part in examples["training"])
-    _, out, gradients, stream_gradients = stacked.gradients(weights, batch, model, stacked.taps(weights, batch, model))
+    found = stacked.gradients(weights, batch, model, stacked.taps(weights, batch, model))[1:]
+    out, gradients, stream_gradients = ({key: value.cpu() for key, value in part.items()} for part in found)
     losses = {
         "loss_batch": stacked.losses(weights, batch, model, size),
         "loss_training_corpus": stacked.losses(weights, examples["training"], model, size),
@@ -135,7 +136,7 @@ def expectations(stack, batch):
 
     From the declared stds and the batch; the draw itself does not enter, so cells that differ in seed alone share it.
     """
-    inputs, targets = (part.numpy() for part in batch)
+    inputs, targets = (part.cpu().numpy() for part in batch)
     known, found = {}, []
     for spec in stack.values():
         settings = spec["settings"]

@@ -22,7 +22,7 @@ def before_torch(determinism):
             os.environ.pop(name, None)
 
 
-def settle(determinism):
+def settle(determinism, device="cpu"):
     """Bring the imported torch into the asked mode. SystemExit where it was imported in the other one."""
     import torch
 
@@ -32,3 +32,16 @@ def settle(determinism):
         raise SystemExit(f"compute.determinism: {determinism}: torch was imported in the other mode; {mend}.")
     torch.backends.mkldnn.enabled = determinism == "native"
     torch.set_num_threads(1)
+    if device != "cpu":
+        settle_on_gpu(device)
+
+
+def settle_on_gpu(device):
+    """The same bits from run to run on the GPU that the config names. SystemExit where it is not here."""
+    import torch
+
+    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # cuBLAS reads it when its first product is computed
+    here = f"cuda {torch.cuda.get_device_name()}" if torch.cuda.is_available() else "no GPU that torch can use"
+    if here != device:
+        raise SystemExit(f"compute.device: {device}: this machine has {here}; name what it has, or run where that is.")
+    torch.use_deterministic_algorithms(True)

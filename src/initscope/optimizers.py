@@ -44,8 +44,8 @@ class Optimizer:
 
 def stepper(weights, trainings):
     """The steps of cells that share all but the learning rate; `parts` is what it holds of each, {tensor name: ...}."""
-    zeros = lambda: {name: torch.zeros(len(trainings), *value.shape[1:]) for name, value in weights.items()}
-    rates = torch.tensor([training["learning_rate"] for training in trainings])
+    zeros = lambda: {name: value.new_zeros(len(trainings), *value.shape[1:]) for name, value in weights.items()}
+    rates = next(iter(weights.values())).new_tensor([training["learning_rate"] for training in trainings])
     rates = {name: rates.view(-1, *[1] * (value.dim() - 1)) for name, value in weights.items()}
     return {"adam": Adam, "sgd": Sgd}[trainings[0]["optimizer"]](zeros, rates, trainings[0])
 

@@ -44,10 +44,10 @@ def fulfil(path):
     if not missing:
         return
     as_planned(next(iter(missing.values())))
-    determinism = next(iter(missing.values()))["settings"].get("compute", {}).get("determinism")
-    if determinism:
-        compute.before_torch(determinism)
-        compute.settle(determinism)
+    asked = next(iter(missing.values()))["settings"].get("compute")
+    if asked:
+        compute.before_torch(asked["determinism"])
+        compute.settle(**asked)
     for stack in stacks(missing):
         store.complete(stack, import_module(f"initscope.{module(next(iter(stack.values())))}").make)
 

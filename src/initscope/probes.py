@@ -38,7 +38,7 @@ def quantiles(values):
 def sums_of_squares(stack):
     """Of every cell's tensor, in float64: (cells,). Row by row, so that a cell's sum does not depend on its stack."""
     with np.errstate(over="ignore", invalid="ignore"):
-        rows = np.ascontiguousarray(stack.numpy(), dtype=np.float64).reshape(len(stack), -1)
+        rows = np.ascontiguousarray(stack.cpu().numpy(), dtype=np.float64).reshape(len(stack), -1)
         return np.square(rows).sum(1)
 
 

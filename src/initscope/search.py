@@ -55,5 +55,5 @@ def at(settings, **values):
 
 def verdicts(cells, examples, source):
     """The verdicts of cells that are trained as one stack."""
-    _, curves = train(stacked.stacked([weights(cell) for cell in cells]), examples, cells, whole=False)
+    _, curves = train(stacked.stacked([weights(cell) for cell in cells], cells[0]), examples, cells, whole=False)
     return [verdict(curve, source, cells[0]["outcome"]) for curve in curves]

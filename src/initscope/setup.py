@@ -1,5 +1,6 @@
 """The setup: everything that fixes one run, section by section, every key typed and limited. No key has a default."""
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal, get_args
@@ -35,6 +36,17 @@ Decay = Annotated[Float, Field(ge=0, lt=1)]
 Count = Annotated[int, Field(strict=True, ge=1)]
 Several = Annotated[int, Field(strict=True, ge=2)]
 Seed = Annotated[int, Field(strict=True, ge=0)]
+
+
+def device(value):
+    """`cpu`, or `cuda` and the name of a GPU: which one decides the bits, so that it belongs to the record."""
+    if value != "cpu" and not re.fullmatch(r"cuda \S.*", str(value)):
+        name = "nvidia-smi --query-gpu=name --format=csv,noheader"
+        refuse(None, value, f"write cpu, or cuda and the GPU's name, as `{name}` prints it: cuda NVIDIA H200")
+    return value
+
+
+Device = Annotated[str, BeforeValidator(device)]
 
 
 class Section(BaseModel):
@@ -216,8 +228,15 @@ class Zone(Section):
 
 class Compute(Section):
     determinism: Literal["portable", "native"] = Field(description="portable: the same bits on every x86-64 CPU")
-    device: Literal["cpu"] = Field(description="where audit and training run")
+    device: Device = Field(description="where audit and training run: `cpu`, or `cuda` and the name of the GPU")
     stack: Count = Field(description="cells that one job computes together, at most; changes no bit of any result")
+
+    @model_validator(mode="after")
+    def bits(self):
+        if self.device != "cpu" and self.determinism == "portable":
+            mend = "only a CPU gives the same bits elsewhere; on a GPU say compute.determinism: native"
+            refuse("device", self.device, mend)
+        return self
 
 
 class Setup(Section):

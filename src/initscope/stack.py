@@ -13,16 +13,21 @@ CHUNK = 256  # rows evaluated at once: 36 cells on a whole corpus would take mor
 
 def weights(stack, read):
     """{tensor name: (cells, *shape)} of the initial weights of a stack."""
-    return stacked([unpack(read(spec["upstream"]["init"], "weights.safetensors")) for spec in stack.values()])
+    drawn = [unpack(read(spec["upstream"]["init"], "weights.safetensors")) for spec in stack.values()]
+    return stacked(drawn, next(iter(stack.values()))["settings"])
 
 
-def stacked(cells):
-    """The weights of several cells as one.
+def stacked(cells, settings):
+    """The weights of several cells as one, on the device that the settings name.
 
     A cell alone is given a twin: a product of one matrix goes to another kernel than those of several, with other bits.
     """
     cells = cells * 2 if len(cells) == 1 else cells
-    return {name: torch.from_numpy(np.stack([cell[name] for cell in cells])) for name in cells[0]}
+    return {name: on_device(np.stack([cell[name] for cell in cells]), settings) for name in cells[0]}
+
+
+def on_device(array, settings):
+    return torch.from_numpy(array).to(settings["compute"]["device"].partition(" ")[0])
 
 
 def examples(stack, read):
@@ -32,7 +37,7 @@ def examples(stack, read):
     """
     spec = next(iter(stack.values()))
     corpus = unpack(read(spec["upstream"]["corpus"], "examples.safetensors"))
-    parts = {name: torch.from_numpy(value) for name, value in corpus.items()}
+    parts = {name: on_device(value, spec["settings"]) for name, value in corpus.items()}
     if spec["settings"]["model"]["kind"] == "mlp":
         return {name: (parts[f"{name}_inputs"], parts[f"{name}_targets"]) for name in ("training", "validation")}
     context = spec["settings"]["model"]["context"]
@@ -56,15 +61,19 @@ def gradients(weights, batch, model, taps=None):
 
 def cross_entropy(logits, targets):
     """Mean over the targets, in nats, of every cell: (cells, targets, classes), (targets,) -> (cells,)."""
-    of_target = logits.log_softmax(-1)[:, torch.arange(len(targets)), targets]
-    return -of_target.sum(-1) / len(targets)
+    return -of_target(logits.log_softmax(-1), targets).sum(-1) / len(targets)
+
+
+def of_target(values, targets):
+    """What stands at the target of every row: (cells, targets, classes), (targets,) -> (cells, targets)."""
+    return values[:, torch.arange(len(targets), device=targets.device), targets]
 
 
 def taps(weights, batch, model):
     """Zeros for every stream of every cell."""
     cells, rows = len(weights["head.bias"]), batch[1].numel()
     shape = (cells, rows, model["width"])
-    return {key: torch.zeros(shape) for key in MODELS[model["kind"]].streams(model)}
+    return {key: torch.zeros(shape, device=batch[1].device) for key in MODELS[model["kind"]].streams(model)}
 
 
 @torch.no_grad()
@@ -80,5 +89,5 @@ def losses(p, examples, model, batch):
     for part, target in zip(*(x.tensor_split(-(-len(x) // size)) for x in (inputs, targets))):
         z, target = forward(p, part, model, kept_none).double(), target.flatten()
         # row by row: see activations.whole for why not log and exp of the whole tensor
-        found.append(-z.log_softmax(-1)[:, torch.arange(len(target)), target])
-    return torch.cat(found, dim=1).numpy()
+        found.append(-of_target(z.log_softmax(-1), target))
+    return torch.cat(found, dim=1).cpu().numpy()

@@ -12,7 +12,7 @@ from initscope.training import train
 
 def make(stack, read):
     cells = [spec["settings"] for spec in stack.values()]
-    drawn = stacked.stacked([weights(cell) for cell in cells])
+    drawn = stacked.stacked([weights(cell) for cell in cells], cells[0])
     _, curves = train(drawn, stacked.examples(stack, read), cells, whole=False)
     for (digest, spec), curve in zip(stack.items(), curves):
         yield digest, {"curves.parquet": write("curves", spec["axes"], curve)}

@@ -23,7 +23,7 @@ def make(stack, read):
     found = train(stacked.weights(stack, read), stacked.examples(stack, read), cells)
     for (digest, spec), weights, curve in zip(stack.items(), *found):
         about = {**spec["settings"]["init"], "updates": spec["settings"]["training"]["updates"], "digest": digest}
-        final = pack({name: value.numpy() for name, value in weights.items()}, **about)
+        final = pack({name: value.cpu().numpy() for name, value in weights.items()}, **about)
         yield digest, {"curves.parquet": write("curves", spec["axes"], curve), "weights.safetensors": final}
 
 
@@ -131,7 +131,7 @@ def signals(found, out, model):
     """Add the rms of the residual stream, and how far units and attention are saturated, to every cell's row."""
     shares = saturation(out, model)
     for i, row in enumerate(found):
-        row["residual_rms"] = moments(out["final_stream", None][i].numpy())["rms"]
+        row["residual_rms"] = moments(out["final_stream", None][i].cpu().numpy())["rms"]
         row |= {name: of_cells[i] for name, of_cells in shares.items()}
 
 
