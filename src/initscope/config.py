@@ -3,7 +3,7 @@
 import json
 import re
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import product
 from pathlib import Path
 
@@ -33,12 +33,17 @@ class Cell:
 
     @cached_property
     def settings(self):
-        """The setup as plain values, section by section."""
-        return self.setup.model_dump(mode="json")
+        """The setup as plain values, section by section. Cells share those that are equal."""
+        return {name: dumped(getattr(self.setup, name)) for name in Setup.model_fields}
 
     @cached_property
     def path(self):
         return "/".join(f"{axis}~{spelled(value)}" for axis, value in self.axes.items()) or "cell"
+
+
+@cache
+def dumped(section):
+    return section.model_dump(mode="json")
 
 
 @dataclass(frozen=True)
@@ -88,8 +93,8 @@ class Config:
         stages = self.chosen(f"studies.{name}.stages", over.pop("stages", list(USUAL)), MEASURES)
         drawn = over.pop("figures", None)
         points = [dict(zip(axes, values)) for values in product(*axes.values())]
-        raw = merged(self.setup, over)
-        cells = [self.cell(name, raw, over, point) for point in points]
+        raw, checked = merged(self.setup, over), {}
+        cells = [self.cell(name, raw, over, point, checked) for point in points]
         typed = {axis: list(dict.fromkeys(cell.axes[axis] for cell in cells)) for axis in axes}
         for axis, values in axes.items():
             if len(typed[axis]) < len(values):
@@ -113,7 +118,8 @@ class Config:
         """An axis that changes nothing would show one cell as two."""
         seen = {}
         for cell in cells:
-            twin = seen.setdefault(json.dumps(cell.settings, sort_keys=True), cell)
+            varied = [cell.settings[section] for section in at(cell.axes)]
+            twin = seen.setdefault(json.dumps(varied, sort_keys=True), cell)
             if twin is not cell:
                 axis = next(axis for axis in cell.axes if cell.axes[axis] != twin.axes[axis])
                 mend = f"it changes nothing between {twin.path} and {cell.path}; take it out or vary something else"
@@ -155,13 +161,21 @@ class Config:
             self.fail(key, values, "give a list of at least one value, or {from: , to: , count: , spacing: }")
         return values
 
-    def cell(self, study, raw, over, point):
-        """The cell at one point of the grid. SystemExit's line names a wrong key where the user wrote it."""
+    def cell(self, study, raw, over, point, checked):
+        """The cell at one point of the grid. SystemExit's line names a wrong key where the user wrote it.
+
+        checked: {(section, what the point varies of it): the section}, for the cells that follow: of 10,000 cells most
+        sections are equal, and are checked and held once.
+        """
+        varied = at(point)
+        keys = {name: (name, repr(varied.get(name))) for name in Setup.model_fields}
+        known = {name: checked[key] for name, key in keys.items() if key in checked}
         try:
-            setup = Setup.model_validate(merged(raw, at(point)))
+            setup = Setup.model_validate(merged(raw, varied) | known)
         except ValidationError as error:
             where = partial(origin, study, over, point)
             raise SystemExit(f"{self.source}: {explained(error, where)}") from None
+        checked |= {key: getattr(setup, name) for name, key in keys.items()}
         return Cell(study, {axis: getattr(getattr(setup, AXES[axis]), axis) for axis in point}, setup)
 
     def fail(self, key, value, mend):

@@ -10,7 +10,7 @@ from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
 
-from initscope.config import Cell
+from initscope.config import Cell, dumped
 from initscope.stages import STAGES
 
 PACKAGE = Path(__file__).parent
@@ -104,12 +104,23 @@ def artifact(name, study, cell, i, made):
 
 def settings(cell, keys):
     """The part of a setup that keys name: ("init", "compute.device") -> {"init": {...}, "compute": {"device": ...}}."""
+    return {section: part(getattr(cell.setup, section), named) for section, named in sections(keys).items()}
+
+
+@cache
+def sections(keys):
+    """{section: the keys of it that are named, all where it is named whole}"""
     found = {}
     for section, _, key in (name.partition(".") for name in keys):
-        whole = cell.settings[section]
-        if key in whole or not key:
-            found.setdefault(section, {}).update({key: whole[key]} if key else whole)
+        found[section] = (*found.get(section, ()), *filter(None, [key]))
     return found
+
+
+@cache
+def part(section, keys):
+    """Some or all of a section as plain values, which all specs share that hold it."""
+    whole = dumped(section)
+    return {key: whole[key] for key in keys if key in whole} if keys else whole
 
 
 def upstream(stage, up, i, made):
