@@ -48,9 +48,10 @@ def submitted(asked):
 
 def test_the_number_of_jobs_is_what_the_docs_say(tmp_path):
     noop.large(tmp_path)
-    said = (REPOSITORY / "docs/cluster.md").read_text()
-    for cells, layers in (("73", LAYERS), ("10,000", [tmp_path / "config.yaml", LAYERS[1]])):
-        assert f"| {cells} | {submitted(config.load(*layers)).total()} |" in said
+    page, readme = (" ".join((REPOSITORY / name).read_text().split()) for name in ("docs/cluster.md", "README.md"))
+    two, large = (submitted(config.load(*layers)).total() for layers in (LAYERS, [tmp_path / "config.yaml", LAYERS[1]]))
+    assert f"| 73 | {two} | | 10,000 | {large} |" in page
+    assert f"these two studies in {two} jobs, and a study of 10,000 cells in {large}:" in readme
 
 
 @pytest.mark.parametrize("options", [[], ["--config", "verify=1"]], ids=["as typed", "as dvc.yaml types it"])
