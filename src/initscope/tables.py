@@ -129,7 +129,7 @@ TABLES = {
         whole("update", "optimizer updates made so far; row 0 is before the first", "updates"),
         flag("recorded", "is it one of the updates at which everything is measured"),
         real("training_loss", "mean cross-entropy on the batch that the next update uses", NATS),
-        flag("finite", "training loss and, where recorded, gradient norm are finite"),
+        flag("finite", "training loss and, where recorded, gradient norm are finite; after a loss of NaN all is NaN"),
         real("validation_loss", "mean cross-entropy on the validation sequences; null between recorded updates", NATS),
         real("training_corpus_loss", "mean cross-entropy on all training sequences; first and last update only", NATS),
         real("gradient_norm", "Euclidean norm of the whole gradient; recorded updates only"),
