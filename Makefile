@@ -18,7 +18,7 @@ test: $(VENV)/.test
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/snakefmt --check Snakefile workflow benchmarks
 	$(BIN)/snakemake --lint
 
 docs: $(VENV)/.run          # what is generated from the code

@@ -1,0 +1,87 @@
+"""How long does training take, as a multiple of its own matrix products? `python benchmarks/training.py`
+
+One stack of the study `scale`, as its first training job computes it: all updates, all that is measured on the way, on
+one thread. Then every matrix product that it made - forward, backward and in evaluations - alone: torch.bmm on the same
+shapes and strides, in the same order. Both by turns; a ratio is taken within a repetition, median (least to greatest).
+
+A process for each mode of `compute.determinism`: torch reads the mode when it is imported.
+"""
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+from side_by_side import count
+
+from initscope import compute, config, orders, records
+from initscope.corpora import markov
+from initscope.init import weights
+
+ROOT = Path(__file__).parents[1]
+
+
+def stack():
+    """The settings of every cell of the first training job of `scale`."""
+    plan = records.of_study(config.load(ROOT / "config.yaml").study("scale"))
+    return next([a.cell.settings for a in job] for stage, job in orders.jobs(plan) if stage == "train")
+
+
+def measured(mode, repeat):
+    """One line of the table."""
+    compute.before_torch(mode)
+    import torch
+
+    compute.settle(mode)
+    from products import Products, alone, operations
+
+    from initscope import training
+
+    cells = stack()
+    first = [weights(cell) for cell in cells]
+    tokens = {part: torch.from_numpy(found) for part, found in markov.examples(cells[0]["corpus"])[0].items()}
+    examples = {part: (found[:, :-1], found[:, 1:]) for part, found in tokens.items()}
+
+    def train():
+        stacked = {name: torch.stack([torch.from_numpy(cell[name]) for cell in first]) for name in first[0]}
+        training.train(stacked, examples, cells)
+
+    with Products() as products:
+        train()
+    by_themselves = alone(products.made)
+    pairs = [(seconds(train), seconds(by_themselves)) for _ in range(repeat)]
+    trained, multiplied = (median(taken) for taken in zip(*pairs))
+    ratios = [whole / part for whole, part in pairs]
+    rate = operations(products.made) / multiplied / 1e9
+    return (
+        f"| {mode} | {len(cells)} | {trained:.2f} s | {len(products.made)} | {multiplied:.2f} s | {rate:.1f} GFLOP/s "
+        f"| {median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) |"
+    )
+
+
+def seconds(action):
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeat", type=count, default=5, help="times that both run")
+    parser.add_argument("--mode", choices=["portable", "native"], help="only this one, in this process")
+    asked = parser.parse_args()
+    if asked.mode:
+        print(measured(asked.mode, asked.repeat))
+        return
+    print(
+        "| mode | cells | training | products | alone | rate | training / alone |\n|---|---|---|---|---|---|---|",
+        flush=True,
+    )
+    for mode in ("portable", "native"):
+        subprocess.run([sys.executable, __file__, "--mode", mode, "--repeat", str(asked.repeat)], check=True)
+
+
+if __name__ == "__main__":
+    main()
