@@ -59,6 +59,17 @@ class Site:
         self.jobs = Counter(rule for rule in ran if rule in STAGES)
         return done.returncode
 
+    def start(self, *command):
+        """A command that goes on beside the test, in a process group of its own; what it says is lost."""
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        environment = {**os.environ, **SETTINGS}
+        return subprocess.Popen(command, cwd=self.folder, start_new_session=True, env=environment, **quiet)
+
+    @property
+    def held(self):
+        """The folders of the store, each a finished artifact."""
+        return [path for path in (self.folder / ".store").glob("*") if len(path.name) == 32]
+
     def snakemake(self, *args, **how):
         return self("snakemake", "--cores", "2", *args, **how)
 

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -24,29 +25,38 @@ def test_8_a_kill_costs_no_finished_artifact(finished, tmp_path, how, group):
     for kill in (signal.SIGINT, signal.SIGKILL, signal.SIGINT, signal.SIGKILL):
         shutil.rmtree(site.folder / ".store", ignore_errors=True)
         shutil.rmtree(site.folder / "results", ignore_errors=True)
-        run = subprocess.Popen(
-            command,
-            cwd=site.folder,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            env={**os.environ, **sites.SETTINGS},
-        )
+        run = site.start(*command)
         time.sleep(moments.uniform(3, 14))
         (os.killpg if group else os.kill)(run.pid, kill)
         run.wait(timeout=120)
         time.sleep(3)  # a job whose parent was killed may still be at work; it can only complete the store
-        held = {
-            path.name: path.stat().st_mtime_ns for path in (site.folder / ".store").glob("*") if len(path.name) == 32
-        }
+        held = times(site)
         while site.snakemake(ok=False):
             assert "Another run is at work" in site.said  # dvc's own child, not yet gone
             time.sleep(1)
-        now = {
-            path.name: path.stat().st_mtime_ns for path in (site.folder / ".store").glob("*") if len(path.name) == 32
-        }
-        assert held.items() <= now.items()  # nothing finished was computed again
+        assert held.items() <= times(site).items()  # nothing finished was computed again
         assert site.results == finished.results
+
+
+def times(site):
+    return {path.name: path.stat().st_mtime_ns for path in site.held}
+
+
+@pytest.mark.parametrize("cores", ["1", "2", "8"])
+def test_the_bytes_are_the_same_for_any_number_of_cores_in_any_order_and_after_a_kill(finished, tmp_path, cores):
+    """A job a cell, the cells asked for in a random order, the run killed at work; against one job of all cells."""
+    site = sites.new(tmp_path / "site")
+    site.edit("config.yaml", "stack: 40", "stack: 1")
+    places = [place for place in finished.results if re.search(r"/(weights/final|signals)/seed~\d/std", place)]
+    random.Random(cores).shuffle(places)
+    run = site.start("snakemake", "--cores", cores, "--", *places[:4])
+    while not list((site.folder / ".store").glob("*/*.parquet")):
+        time.sleep(0.1)
+    os.killpg(run.pid, signal.SIGKILL)
+    run.wait()
+    for part in (places[4:], places[:4], []):
+        site.snakemake("--cores", cores, "--", *part)
+    assert site.results == finished.results
 
 
 def test_8_a_job_that_fails_after_some_cells_keeps_them(finished, tmp_path):
@@ -112,13 +122,7 @@ def sound(path):
 
 def test_10_a_second_run_says_so_in_one_line(site):
     site.edit("config.yaml", RATE, OTHER_RATE)
-    run = subprocess.Popen(
-        ["snakemake", "--cores", "1"],
-        cwd=site.folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, **sites.SETTINGS},
-    )
+    run = site.start("snakemake", "--cores", "1")
     try:
         while not (site.folder / "work/train").exists():
             time.sleep(0.2)

@@ -23,9 +23,12 @@ def before_torch(determinism):
 
 
 def settle(determinism, device="cpu"):
-    """Bring the imported torch into the asked mode. SystemExit where it was imported in the other one."""
+    """Bring the imported torch into the asked mode. SystemExit where it was imported in the other one, or cannot be."""
     import torch
 
+    if determinism == "portable" and not torch.cpu._is_avx2_supported():  # its kernels would die of their first line
+        mend = "use native, or a machine that has it"
+        raise SystemExit(f"compute.determinism: portable: this CPU has no AVX2, in which these bits are made; {mend}.")
     portable = torch.backends.cpu.get_cpu_capability() == "AVX2" and os.environ.get("MKL_CBWR") == "COMPATIBLE"
     if portable != (determinism == "portable"):
         mend = "import initscope before torch, in a process of its own"
