@@ -6,7 +6,7 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 CORES  ?= all
 
-.PHONY: run test lint docs claims lock
+.PHONY: run test verify-bits lint docs claims lock
 
 run: $(VENV)/.run
 	$(BIN)/snakemake --cores $(CORES)
@@ -14,6 +14,9 @@ run: $(VENV)/.run
 
 test: $(VENV)/.test
 	$(BIN)/pytest -m "not slow"
+
+verify-bits: $(VENV)/.test  # the same bits on this CPU and on those that QEMU emulates
+	$(BIN)/python tests/verify_bits.py
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -177,7 +177,7 @@ def test_the_summary(finished):
     "command",
     [
         ["snakemake", "--lint"],
-        ["snakefmt", "--check", "Snakefile", "workflow"],
+        ["snakefmt", "--check", "Snakefile", "workflow", "benchmarks"],
         ["ruff", "check", "."],
         ["ruff", "format", "--check", "."],
     ],
