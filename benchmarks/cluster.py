@@ -34,7 +34,7 @@ def main():
     study = parser.parse_args().study
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        two_nodes.install()
+        two_nodes.Slurm.install()
         (folder / "slurm").mkdir()
         slurm = two_nodes.Slurm(folder / "slurm")
         try:

@@ -1,19 +1,34 @@
 import getpass
 import shutil
+from contextlib import contextmanager
 
 import pytest
-import two_nodes
+from accounting import Accounted
+from two_nodes import Slurm
 
 
-@pytest.fixture(scope="session")
-def slurm(tmp_path_factory):
-    """A Slurm of two nodes, for as long as the tests run."""
+@contextmanager
+def running(kind, folder):
     if getpass.getuser() != "root" or not (shutil.which("slurmctld") or shutil.which("apt-get")):
         pytest.skip("a Slurm of one's own needs root, and Debian's packages")
-    two_nodes.install()
-    cluster = two_nodes.Slurm(tmp_path_factory.mktemp("slurm"))
+    kind.install()
+    cluster = kind(folder)
     try:
         cluster.start()
         yield cluster
     finally:
         cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def slurm(tmp_path_factory):
+    """A Slurm of two nodes, for as long as the tests run."""
+    with running(Slurm, tmp_path_factory.mktemp("slurm")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def accounted(tmp_path_factory):
+    """One with an accounting database, for one test."""
+    with running(Accounted, tmp_path_factory.mktemp("accounted")) as cluster:
+        yield cluster

@@ -3,6 +3,9 @@
 import os
 import signal
 import subprocess
+import sys
+import sysconfig
+import venv
 from collections import Counter
 
 import pytest
@@ -16,9 +19,9 @@ pytestmark = pytest.mark.slow
 class Run:
     """`snakemake --profile slurm` as a process, to be disturbed; it never outlives its `with`."""
 
-    def __init__(self, site, slurm, *targets):
+    def __init__(self, site, slurm, *targets, python=sys.executable):
         self.said = site.folder / "said"
-        command = ["snakemake", "--profile", "slurm", *targets]
+        command = [python, "-m", "snakemake", "--profile", "slurm", *targets]
         environment = os.environ | sites.SETTINGS | slurm.environment
         with self.said.open("w") as said:
             self.process = subprocess.Popen(command, cwd=site.folder, stdout=said, stderr=said, env=environment)
@@ -48,15 +51,44 @@ def remade(finished, folder, change):
     return site, local.results
 
 
-def test_a_study_has_the_bytes_and_the_lock_of_a_local_run(slurm, finished, tmp_path):
-    """Measured by Snakemake, two jobs side by side; drawn by DVC, which finds the rest made."""
+def test_a_study_has_the_bytes_and_the_lock_of_a_local_run(accounted, finished, tmp_path):
+    """Measured by Snakemake, two jobs side by side, on an account; drawn by DVC, which finds the rest made."""
     site = sites.new(tmp_path / "site")
-    site("snakemake", "--profile", "slurm", "scale_audit", "scale_train", **slurm.environment)
-    site.repro(SNAKEMAKE_PROFILE="slurm", **slurm.environment)
+    site.edit("slurm/config.yaml", "# slurm_account: mine", "slurm_account: lab")
+    site("snakemake", "--profile", "slurm", "scale_audit", "scale_train", **accounted.environment)
+    site.repro(SNAKEMAKE_PROFILE="slurm", **accounted.environment)
     assert site.results == finished.results and site.lock == finished.lock
-    jobs = slurm.jobs("all")
+    jobs = accounted.jobs("all")
     assert {job["state"] for job in jobs} == {"COMPLETED"} and {job["node"] for job in jobs} == set(NODES)
     assert sorted(job["rule"] for job in jobs) == sorted(sites.STAGES)
+    assert accounted.accounted() == [("lab", "COMPLETED")] * len(jobs)
+
+
+def test_a_node_without_the_environment_says_so_in_one_line(slurm, tmp_path):
+    """The nodes wait while the site's environment goes; what runs on the login node has it in memory."""
+    site = sites.new(tmp_path / "site")
+    python = environment(site.folder / ".venv")
+    nodes = f"nodename={','.join(NODES)}"
+    slurm("scontrol", "update", nodes, "state=drain", "reason=test")
+    with Run(site, slurm, "scale_corpus", "--retries", "0", python=python) as run:
+        until(slurm.jobs, "a job that waits", 60)
+        (site.folder / ".venv/bin").rename(site.folder / ".venv/elsewhere")
+        slurm("scontrol", "update", nodes, "state=resume")
+        run.ends(well=False)
+    (log,) = (site.folder / "logs/slurm").glob("rule_corpus/*/*.log")
+    shell, mend = log.read_text().splitlines()
+    assert shell.endswith(f"{python}: not found")
+    assert mend.startswith("n1 does not see this Python: keep it on a file system that all nodes share")
+    assert str(log) in run.said.read_text() and not site.held
+
+
+def environment(folder):
+    """A virtual environment with the packages of the one that the tests run in; its Python."""
+    venv.create(folder, symlinks=True)
+    site_packages = folder / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+    site_packages.rmdir()
+    site_packages.symlink_to(sysconfig.get_path("purelib"))
+    return folder / "bin/python"
 
 
 def test_a_cancelled_job_and_a_lost_node_are_made_good_and_a_gpu_that_is_none_does_no_harm(slurm, finished, tmp_path):

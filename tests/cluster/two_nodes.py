@@ -1,6 +1,6 @@
 """A real Slurm of two nodes on this machine, for tests: its files in one folder, its services on loopback.
 
-No systemd, no cgroups, no accounting database; a munge key of its own. The services are children of this process, so
+No systemd, no cgroups; a munge key of its own; an accounting database only in `accounting.py`. The services are children of this process, so
 that it stops what it started and nothing else; should it be killed, they end with it.
 """
 
@@ -16,7 +16,6 @@ from pathlib import Path
 
 from sites import SETTINGS
 
-PACKAGES = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "sbatch": "slurm-client"}
 NODES = ("n1", "n2")
 CONF = """
 ClusterName=test
@@ -39,7 +38,7 @@ ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
 SlurmdParameters=config_overrides
-AccountingStorageType=accounting_storage/none
+{accounting}
 JobCompType=jobcomp/none
 MpiDefault=none
 SwitchType=switch/none
@@ -63,6 +62,18 @@ SECONDS = 1200  # that a service lives at most
 class Slurm:
     """Two nodes of one CPU and one pretended GPU each. `environment` is the way in for commands."""
 
+    packages = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "sbatch": "slurm-client"}
+    accounting = "AccountingStorageType=accounting_storage/none"
+
+    @classmethod
+    def install(cls):
+        """Debian's packages, where their commands are missing."""
+        missing = [package for command, package in cls.packages.items() if not shutil.which(command)]
+        if missing:
+            environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+            for command in (["update"], ["install", "-y", "--no-install-recommends", *missing]):
+                subprocess.run(["apt-get", *command], env=environment, check=True, timeout=300, capture_output=True)
+
     def __init__(self, folder):
         self.folder, self.services = Path(folder), []
         self.environment = {
@@ -85,7 +96,9 @@ class Slurm:
     def configuration(self):
         host, ports = socket.gethostname().partition(".")[0], free_ports(1 + len(NODES))
         nodes = [NODE.format(name=name, host=host, port=port) for name, port in zip(NODES, ports[1:])]
-        conf = CONF.format(folder=self.folder, host=host, port=ports[0], nodes="\n".join(nodes))
+        conf = CONF.format(
+            folder=self.folder, host=host, port=ports[0], accounting=self.accounting, nodes="\n".join(nodes)
+        )
         (self.folder / "slurm.conf").write_text(conf)
         # slurmd wants a device for a GPU, and does nothing with it
         (self.folder / "gres.conf").write_text("".join(f"NodeName={name} Name=gpu File=/dev/null\n" for name in NODES))
@@ -107,16 +120,21 @@ class Slurm:
         munge = [f"--{option}={self.folder}/munge{end}" for option, end in MUNGE.items()]
         self.service("munged", "--foreground", "--force", *munge)
         until(lambda: (self.folder / "munge.socket").exists(), "munged")
-        conf = self.environment["SLURM_CONF"]
-        self.service("slurmctld", "-D", "-f", conf)
+        self.storage()
+        self.service("slurmctld", "-D")
         for name in NODES:
-            self.service("slurmd", "-D", "-f", conf, "-N", name)
+            self.service("slurmd", "-D", "-N", name)
         until(lambda: self("sinfo", "--noheader", "--states=idle", "--format=%D") == str(len(NODES)), "every node")
+
+    def storage(self):
+        """What must run before the controller."""
 
     def service(self, *command):
         with (self.folder / f"{command[0]}{command[-1][-2:]}.out").open("w") as out:
             bounded = ["setpriv", "--pdeathsig", "TERM", "timeout", "--kill-after=10", str(SECONDS), *command]
-            self.services.append(subprocess.Popen(bounded, stdin=subprocess.DEVNULL, stdout=out, stderr=out))
+            environment = os.environ | self.environment
+            service = subprocess.Popen(bounded, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environment)
+        self.services.append(service)
 
     def stop(self):
         """Cancel what is queued, then end the services, munged last."""
@@ -132,15 +150,6 @@ class Slurm:
         lines = self("squeue", "--noheader", "--sort=i", f"--states={state}", "--format=%i|%k|%T|%N|%m|%l").splitlines()
         found = [dict(zip(("id", "rule", "state", "node", "memory", "time"), line.split("|"))) for line in lines]
         return [{**job, "rule": job["rule"].removeprefix("rule_").partition("_")[0]} for job in found]
-
-
-def install():
-    """Debian's packages, where their commands are missing."""
-    missing = [package for command, package in PACKAGES.items() if not shutil.which(command)]
-    if missing:
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        for command in (["update"], ["install", "-y", "--no-install-recommends", *missing]):
-            subprocess.run(["apt-get", *command], env=environment, check=True, timeout=300, capture_output=True)
 
 
 def free_ports(count):
