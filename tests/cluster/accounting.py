@@ -1,4 +1,4 @@
-"""The two nodes with an accounting database: MariaDB, slurmdbd before it, and one account, `lab`, that jobs may name."""
+"""The two nodes with an accounting database: MariaDB, slurmdbd before it, and one account, `lab`."""
 
 import socket
 from contextlib import suppress

@@ -27,8 +27,8 @@ def slurm(tmp_path_factory):
         yield cluster
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def accounted(tmp_path_factory):
-    """One with an accounting database, for one test."""
+    """One with an accounting database."""
     with running(Accounted, tmp_path_factory.mktemp("accounted")) as cluster:
         yield cluster

@@ -1,7 +1,7 @@
 """A real Slurm of two nodes on this machine, for tests: its files in one folder, its services on loopback.
 
-No systemd, no cgroups; a munge key of its own; an accounting database only in `accounting.py`. The services are children of this process, so
-that it stops what it started and nothing else; should it be killed, they end with it.
+No systemd, no cgroups; a munge key of its own. The services are children of this process, so that it stops what it
+started and nothing else; should it be killed, they end with it.
 """
 
 import getpass
