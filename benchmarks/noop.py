@@ -19,19 +19,19 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / part) for part in ("src", "tests")]
 
 BIN = Path(sys.executable).parent
+ENVIRONMENT = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}  # where dvc finds snakemake
 SNAKEMAKE = [BIN / "snakemake", "--snakefile", ROOT / "Snakefile", "--workflow-profile", ROOT / "profiles/default"]
 COARSE = slice(10, None, 20)  # of 100 values, the 5 in the middle of every 20
 
 
 def measured(*command, cwd=None, times=3):
     """(median CPU seconds, most memory in MB) of a command and the processes that it waits for."""
-    seconds, memory = [], []
+    seconds, memory, quiet = [], [], {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     for _ in range(times):
-        process = subprocess.Popen(
-            [str(part) for part in command], cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        process = subprocess.Popen([str(part) for part in command], cwd=cwd, env=ENVIRONMENT, **quiet)
         _, status, used = os.wait4(process.pid, 0)
-        assert status == 0, command
+        if status:
+            raise SystemExit(f"{' '.join(map(str, command))}: exit status {os.waitstatus_to_exitcode(status)}; try it")
         seconds.append(used.ru_utime + used.ru_stime)
         memory.append(used.ru_maxrss / 1024)
     return statistics.median(seconds), max(memory)
