@@ -14,10 +14,9 @@ def test_a_stack_of_rates_does_what_torch_does_for_each(training):
     rates, generator = [0.1, 0.003, 1.0], torch.Generator().manual_seed(0)
     start = torch.randn(3, 4, 5, generator=generator)
     gradients = torch.randn(9, 3, 4, 5, generator=generator)
-    weights = {"w": start.clone()}
-    ours = Optimizer(weights, [{**training, "learning_rate": rate} for rate in rates])
+    ours = Optimizer({"w": start}, [{**training, "learning_rate": rate} for rate in rates])
     for g in gradients:
-        ours.update(weights, {"w": g})
+        ours.update({"w": g})
     for i, rate in enumerate(rates):
         w = start[i].clone().requires_grad_()
         adam = lambda: torch.optim.Adam([w], lr=rate, betas=training["betas"], eps=training["eps"])  # noqa: B023
@@ -26,7 +25,7 @@ def test_a_stack_of_rates_does_what_torch_does_for_each(training):
         for g in gradients:
             w.grad = g[i]
             theirs.step()
-        assert torch.allclose(weights["w"][i], w.detach(), rtol=1e-5, atol=1e-6)
+        assert torch.allclose(ours.weights["w"][i], w.detach(), rtol=1e-5, atol=1e-6)
 
 
 def test_optimizers_and_rates_in_one_stack_are_each_as_alone():

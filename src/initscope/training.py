@@ -53,21 +53,25 @@ def train(weights, examples, cells, whole=True):
         if update == updates or not going.cells:
             break
         before = {name: value.clone() for name, value in going.weights.items()} if update + 1 in recorded else None
-        going.optimizer.update(going.weights, gradients)
+        going.optimizer.update(gradients)
         progress.report(update + 1, len(going.cells))
     return going.end(), [whole_curve(curve, recorded, updates) for curve in curves]
 
 
 class Going:
-    """The cells of a stack that still train. `cells`: which of them; `weights`: theirs.
+    """The cells of a stack that still train. `cells`: which of them; `weights`: theirs, which updates change in place.
 
     A cell whose loss is not a number leaves: after the update its head's bias would be NaN, and every later loss. Its
     final weights are those that gave this loss. A cell alone goes on beside a twin, as it began (`stack.stacked`).
     """
 
     def __init__(self, weights, trainings):
-        self.weights, self.optimizer = weights, Optimizer(weights, trainings)
+        self.optimizer = Optimizer(weights, trainings)
         self.cells, self.final = list(range(len(trainings))), {}
+
+    @property
+    def weights(self):
+        return self.optimizer.weights
 
     def without_the_lost(self, losses, gradients):
         """Let the cells go whose loss is not a number; the gradients of those that stay."""
@@ -78,8 +82,7 @@ class Going:
         self.cells = [self.cells[place] for place in stay]
         stay = stay * 2 if len(stay) == 1 else stay
         self.optimizer.keep(stay)
-        self.weights, gradients = ({name: x[stay] for name, x in part.items()} for part in (self.weights, gradients))
-        return gradients
+        return {name: x[stay] for name, x in gradients.items()}
 
     def now(self):
         """{cell: its weights}"""
