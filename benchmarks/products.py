@@ -1,6 +1,8 @@
-"""The matrix products that a computation makes, and how long they take alone."""
+"""The matrix products that a computation makes, how long they take alone, and how long every kernel takes in it."""
 
 import math
+import time
+from collections import Counter
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -24,6 +26,20 @@ class Products(TorchDispatchMode):
         if first is not None:
             self.made.append(tuple(layout(x) for x in args[first : first + 2]))
         return operation(*args, **(kwargs or {}))
+
+
+class Kernels(TorchDispatchMode):
+    """While it is active, `seconds` takes the time of every operation by name. What watching costs is not in it."""
+
+    def __init__(self):
+        super().__init__()
+        self.seconds = Counter()
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        start = time.perf_counter()
+        found = operation(*args, **(kwargs or {}))
+        self.seconds[operation.overloadpacket.__name__] += time.perf_counter() - start
+        return found
 
 
 def layout(x):

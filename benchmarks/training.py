@@ -4,7 +4,8 @@ One stack of the study `scale`, as its first training job computes it: all updat
 one thread. Then every matrix product that it made - forward, backward and in evaluations - alone: torch.bmm on the same
 shapes and strides, in the same order. Both by turns; a ratio is taken within a repetition, median (least to greatest).
 
-A process for each mode of `compute.determinism`: torch reads the mode when it is imported.
+`--kernels` says instead which of torch's operations a training spends its time in. A process for each mode of
+`compute.determinism`: torch reads the mode when it is imported.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from initscope.corpora import markov
 from initscope.init import weights
 
 ROOT = Path(__file__).parents[1]
+MOST = 12  # operations that are named
 
 
 def stack():
@@ -29,14 +31,12 @@ def stack():
     return next([a.cell.settings for a in job] for stage, job in orders.jobs(plan) if stage == "train")
 
 
-def measured(mode, repeat):
-    """One line of the table."""
+def training_in(mode):
+    """A function that trains the stack once, in this process from now on."""
     compute.before_torch(mode)
     import torch
 
     compute.settle(mode)
-    from products import Products, alone, operations
-
     from initscope import training
 
     cells = stack()
@@ -48,6 +48,14 @@ def measured(mode, repeat):
         stacked = {name: torch.stack([torch.from_numpy(cell[name]) for cell in first]) for name in first[0]}
         training.train(stacked, examples, cells)
 
+    return train, len(cells)
+
+
+def measured(mode, repeat):
+    """One line of the table."""
+    train, cells = training_in(mode)
+    from products import Products, alone, operations
+
     with Products() as products:
         train()
     by_themselves = alone(products.made)
@@ -56,9 +64,20 @@ def measured(mode, repeat):
     ratios = [whole / part for whole, part in pairs]
     rate = operations(products.made) / multiplied / 1e9
     return (
-        f"| {mode} | {len(cells)} | {trained:.2f} s | {len(products.made)} | {multiplied:.2f} s | {rate:.1f} GFLOP/s "
+        f"| {mode} | {cells} | {trained:.2f} s | {len(products.made)} | {multiplied:.2f} s | {rate:.1f} GFLOP/s "
         f"| {median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) |"
     )
+
+
+def kernels(mode):
+    """Lines of a table: the operations that take most, as shares of the time of all."""
+    train, _ = training_in(mode)
+    from products import Kernels
+
+    with Kernels() as spent:
+        train()
+    whole = spent.seconds.total()
+    return [f"| {mode} | {name} | {100 * part / whole:.1f} % |" for name, part in spent.seconds.most_common(MOST)]
 
 
 def seconds(action):
@@ -70,17 +89,16 @@ def seconds(action):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=count, default=5, help="times that both run")
+    parser.add_argument("--kernels", action="store_true", help="where a training's time goes")
     parser.add_argument("--mode", choices=["portable", "native"], help="only this one, in this process")
     asked = parser.parse_args()
     if asked.mode:
-        print(measured(asked.mode, asked.repeat))
+        print("\n".join(kernels(asked.mode)) if asked.kernels else measured(asked.mode, asked.repeat))
         return
-    print(
-        "| mode | cells | training | products | alone | rate | training / alone |\n|---|---|---|---|---|---|---|",
-        flush=True,
-    )
+    head = "| mode | cells | training | products | alone | rate | training / alone |\n|---|---|---|---|---|---|---|"
+    print("| mode | operation | share |\n|---|---|---|" if asked.kernels else head, flush=True)
     for mode in ("portable", "native"):
-        subprocess.run([sys.executable, __file__, "--mode", mode, "--repeat", str(asked.repeat)], check=True)
+        subprocess.run([sys.executable, __file__, *sys.argv[1:], "--mode", mode], check=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What benchmarks/ compares is comparable: the contenders train our cells, and what it would refuse is refused."""
 
 import math
+import time
 from importlib.metadata import PackageNotFoundError
 
 import pandas as pd
@@ -9,7 +10,7 @@ import side_by_side
 import torch
 from contenders import eager
 from helpers import SMALL, Memory, refused, study
-from products import Products, alone, operations
+from products import Kernels, Products, alone, operations
 from side_by_side import OTHERS, OURS, TOLERANCE, bounds, compare
 
 from initscope.marks import marks
@@ -96,6 +97,15 @@ def test_products_are_noted_forward_and_backward():
     with Products() as again:
         alone(products.made)()
     assert [[layout[0] for layout in made] for made in again.made] == [list(pair) for pair in shapes]
+
+
+def test_kernels_are_timed_forward_and_backward():
+    x = torch.ones(300, 300, requires_grad=True)
+    start = time.perf_counter()
+    with Kernels() as spent:
+        (x @ x).tanh().sum().backward()
+    assert {"mm", "tanh", "tanh_backward", "sum"} <= spent.seconds.keys()
+    assert min(spent.seconds.values()) > 0 and spent.seconds.total() < time.perf_counter() - start
 
 
 @pytest.mark.slow
