@@ -4,12 +4,14 @@ No systemd, no cgroups; a munge key of its own. The services are children of thi
 started and nothing else; should it be killed, they end with it.
 """
 
+import fcntl
 import getpass
 import os
 import secrets
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -67,11 +69,12 @@ class Slurm:
 
     @classmethod
     def install(cls):
-        """Debian's packages, where their commands are missing."""
-        missing = [package for command, package in cls.packages.items() if not shutil.which(command)]
-        if missing:
-            environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-            for command in (["update"], ["install", "-y", "--no-install-recommends", *missing]):
+        """Debian's packages, where their commands are missing; one process at a time, as apt-get does not wait."""
+        with (Path(tempfile.gettempdir()) / "initscope-apt.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            missing = [package for command, package in cls.packages.items() if not shutil.which(command)]
+            for command in (["update"], ["install", "-y", "--no-install-recommends", *missing]) if missing else ():
+                environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
                 subprocess.run(["apt-get", *command], env=environment, check=True, timeout=300, capture_output=True)
 
     def __init__(self, folder):
