@@ -1,5 +1,6 @@
 """Every network against an independent one (reference_networks.py): each probe and each gradient."""
 
+import math
 from itertools import product
 
 import numpy as np
@@ -11,6 +12,7 @@ from reference_networks import part, shapes
 from reference_networks import transformer as reference_transformer
 
 from initscope.batches import order
+from initscope.models import transformer
 from initscope.tables import rows
 from initscope.tensors import unpack
 
@@ -96,3 +98,13 @@ def test_batchnorm_evaluates_in_batches_as_it_trains():
     ]
     signals = {row["probe"]: row["mean"] for row in made.rows("audit", "signals.parquet") if row["layer"] is None}
     assert signals["loss_validation"] == pytest.approx(float(np.mean([float(x) for x in losses])), rel=1e-5)
+
+
+@pytest.mark.parametrize("far", [1e30, math.inf, math.nan])
+def test_a_score_that_is_not_finite_stays_hidden_from_earlier_tokens(far):
+    """Token 0 sees itself alone, so that it takes its own value over, whatever its score with a later token is."""
+    q, k, v = torch.ones(3, 2, 3, 4)  # two cells, three tokens, width 4
+    q[:, 0], k[:, 2] = 1e20, far
+    k[:, 0], v[:, 0] = 0.0, 5.0
+    mixed = transformer.attention(q, k, v, context=3, heads=1, at=lambda probe, value: value)
+    assert (mixed[:, 0] == 5.0).all()

@@ -41,8 +41,8 @@ class Optimizer:
 
     def keep(self, cells):
         """Go on with these cells only, given by their places in the stack."""
-        kept = {name: value[cells] for name, value in self.weights.items()}
-        self.block, self.gradients = Block(kept).fill(kept), Block(kept)
+        weights = {name: value[cells] for name, value in self.weights.items()}
+        self.block, self.gradients = Block(weights).fill(weights), Block(weights)
         groups, self.groups = self.groups, []
         for rows, step in groups:
             kept = {new: rows.index(old) for new, old in enumerate(cells) if old in rows}

@@ -51,8 +51,9 @@ def forward(p, tokens, model, at):
 def attention(q, k, v, context, heads, at):
     """Causal softmax(q k^T / sqrt(head width)) v, by head; (cells, batch * context, width) in and out."""
     q, k, v = (z.unflatten(1, (-1, context)).unflatten(-1, (heads, -1)).transpose(2, 3) for z in (q, k, v))
-    hidden = torch.full((context, context), -math.inf, device=q.device).triu(1)  # adding is faster than filling
-    scores = (q @ k.mT).mul_(1 / math.sqrt(q.shape[-1])).add_(hidden)
+    hidden = torch.ones(context, context, dtype=torch.bool, device=q.device).triu(1)
+    # filled, though adding -inf is faster: a hidden score that overflowed would reach the tokens that do not see it
+    scores = (q @ k.mT).mul_(1 / math.sqrt(q.shape[-1])).masked_fill_(hidden, -math.inf)
     weights = at("attention", at("scores", scores).softmax(-1))
     return (weights @ v).transpose(2, 3).flatten(3).flatten(1, 2)
 
