@@ -2,7 +2,8 @@
 
 from difflib import get_close_matches
 
-from initscope.setup import AXES, Setup, tag, variants
+from initscope.sections.keys import tag
+from initscope.setup import AXES, Setup, variants
 
 
 def explained(error, origin, top=Setup):

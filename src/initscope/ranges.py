@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from initscope.setup import Float, Section, Several, refuse
+from initscope.sections.keys import Float, Section, Several, refuse
 
 DIGITS = 6  # significant ones of the values between the ends: they stand in paths, and a std is a float32
 

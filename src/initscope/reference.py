@@ -6,7 +6,8 @@ from initscope.distributions import DISTRIBUTIONS
 from initscope.ranges import DIGITS, Range
 from initscope.schemes import CONSTANTS, SCHEMES, SYMBOLS
 from initscope.schemes import GROUPS as KINDS
-from initscope.setup import Setup, tag, variants
+from initscope.sections.keys import tag
+from initscope.setup import Setup, variants
 from initscope.tables import TABLES
 from initscope.targets import GROUPS
 
