@@ -26,9 +26,9 @@ MOST = 12  # operations that are named
 
 
 def stack():
-    """The settings of every cell of the first training job of `scale`."""
+    """The settings of every cell of the first training job of `scale` on two cores."""
     plan = records.of_study(config.load(ROOT / "config.yaml").study("scale"))
-    return next([a.cell.settings for a in job] for stage, job in orders.jobs(plan) if stage == "train")
+    return next([a.cell.settings for a in job] for stage, job in orders.jobs(plan, cores=2) if stage == "train")
 
 
 def training_in(mode):

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from initscope import config, orders, records
 
 CLUSTER = REPOSITORY / "slurm/config.yaml"
-LAYERS = [REPOSITORY / "config.yaml", REPOSITORY / "slurm/stack.yaml"]
+CONFIG = REPOSITORY / "config.yaml"
 
 
 def keys(path):
@@ -34,13 +34,6 @@ def test_every_key_of_the_profile_has_a_comment():
         above = line
 
 
-def test_larger_stacks_name_the_same_artifacts():
-    usual, cluster = config.load(LAYERS[0]), config.load(*LAYERS)
-    assert cluster.setup["compute"]["stack"] > usual.setup["compute"]["stack"]
-    plans = [records.plan(asked, asked.published) for asked in (usual, cluster)]
-    assert [a.digest for a in plans[0]] == [a.digest for a in plans[1]]
-
-
 def submitted(asked):
     """{stage: jobs}"""
     return Counter(stage for stage, _ in orders.jobs(records.plan(asked, asked.published)))
@@ -49,19 +42,19 @@ def submitted(asked):
 def test_the_number_of_jobs_is_what_the_docs_say(tmp_path):
     noop.large(tmp_path)
     page, readme = (" ".join((REPOSITORY / name).read_text().split()) for name in ("docs/cluster.md", "README.md"))
-    two, large = (submitted(config.load(*layers)).total() for layers in (LAYERS, [tmp_path / "config.yaml", LAYERS[1]]))
+    two, large = (submitted(config.load(path)).total() for path in (CONFIG, tmp_path / "config.yaml"))
     assert f"| 73 | {two} | | 10,000 | {large} |" in page
     assert f"these two studies in {two} jobs, and a study of 10,000 cells in {large}:" in readme
 
 
-@pytest.mark.parametrize("options", [[], ["--config", "verify=1"]], ids=["as typed", "as dvc.yaml types it"])
-def test_the_stacks_of_the_profile_stand_whatever_config_says(tmp_path, options):
-    """The key `config` would not do: an option on the command line replaces a profile's whole key."""
+def test_the_profile_makes_stacks_as_large_as_the_config_allows(tmp_path):
+    """Not a job for every core, as on one machine: a Slurm job costs some seconds whatever it does."""
     site = sites.new(tmp_path / "site")
-    site.edit("slurm/stack.yaml", "stack: 200", "stack: 2")
-    site("snakemake", "--profile", "slurm", "--dry-run", *options)
-    counts = dict(re.findall(r"^(\w+) +(\d+)$", site.said, re.MULTILINE))
-    assert counts["init"] == counts["audit"] == counts["train"] == "2"
+    site.axis("seed", list(range(8)))
+    for asked, jobs in (["--profile", "slurm"], "1"), (["--cores", "2"], "2"):
+        site("snakemake", *asked, "--dry-run")
+        counts = dict(re.findall(r"^(\w+) +(\d+)$", site.said, re.MULTILINE))
+        assert counts["init"] == counts["audit"] == counts["train"] == jobs
 
 
 @pytest.mark.slow

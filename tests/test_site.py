@@ -46,7 +46,7 @@ def times(site):
 def test_the_bytes_are_the_same_for_any_number_of_cores_in_any_order_and_after_a_kill(finished, tmp_path, cores):
     """A job a cell, the cells asked for in a random order, the run killed at work; against one job of all cells."""
     site = sites.new(tmp_path / "site")
-    site.edit("config.yaml", "stack: 40", "stack: 1")
+    site.edit("config.yaml", "stack: 100", "stack: 1")
     places = [place for place in finished.results if re.search(r"/(weights/final|signals)/seed~\d/std", place)]
     random.Random(cores).shuffle(places)
     run = site.start("snakemake", "--cores", cores, "--", *places[:4])

@@ -232,6 +232,23 @@ def test_jobs_are_even_and_their_stacks_of_one_shape(tmp_path, monkeypatch):
     assert order == sorted(order, key=list(records.STAGES).index)
 
 
+@pytest.mark.parametrize(
+    ("cells", "stack", "cores", "sizes"),
+    [
+        (20, 100, 1, [20]),
+        (20, 100, 2, [10, 10]),
+        (20, 100, 8, [10, 10]),  # a job of fewer than eight is not worth its start
+        (7, 100, 8, [7]),
+        (20, 5, 2, [5, 5, 5, 5]),
+        (20, 1, 2, [1] * 20),
+    ],
+)
+def test_there_are_jobs_for_all_cores(cells, stack, cores, sizes):
+    plan = records.of_study(study({"seed": list(range(cells))}, compute={"stack": stack}))
+    assert [len(job) for stage, job in orders.jobs(plan, cores) if stage == "train"] == sizes
+    assert [len(job) for stage, job in orders.jobs(plan, cores) if stage in ("corpus", "summary")] == [1, 1]
+
+
 def test_optimizers_and_learning_rates_share_a_stack():
     cells = study({"optimizer": ["adam", "sgd"], "learning_rate": [0.1, 0.01]})
     specs = {a.digest: a.spec for a in records.of_study(cells) if a.stage == "train"}

@@ -113,7 +113,7 @@ def test_cores_stacks_and_order_change_no_byte(finished, tmp_path):
     """One core, one cell a job, the studies one after the other, another hash seed."""
     folder = clone(tmp_path)
     text = (folder / "config.yaml").read_text()
-    (folder / "config.yaml").write_text(text.replace("stack: 40", "stack: 1"))
+    (folder / "config.yaml").write_text(text.replace("stack: 100", "stack: 1"))
     for target in ("scale_audit", "frozen", "all"):
         code, said = snakemake(folder, "--cores", "1", target, PYTHONHASHSEED="3")
         assert code == 0, said

@@ -9,22 +9,22 @@ from initscope import compute, store, why
 from initscope.records import STAGES, canonical, code, digest, module, upstreams
 
 WORK = Path("work")
+FEW = 8  # cells: fewer take less time than the start of a job for them
 
 
-def write(missing, run=""):
+def write(missing, run="", cores=1):
     """An order per job. Returns {digest of a missing artifact: the file that says its order is done}.
 
     `run` gives the orders of every run names of their own: jobs that outlive their main process share no file with a
-    later run's, and those that have not begun find their order gone.
+    later run's, and those that have not begun find their order gone. `cores` jobs run at once.
     """
     done = {}
-    for stage, stack in jobs(missing):
+    for stage, stack in jobs(missing, cores):
         studies = "-".join(dict.fromkeys(artifact.cell.study for artifact in stack))
         path = WORK / stage / f"{studies}-{digest([run, *(a.digest for a in stack)])[:8]}.json"
         after = sorted({done[key] for artifact in stack for key in upstreams(artifact.spec) if key in done})
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(canonical({"after": after, "specs": [artifact.spec for artifact in stack]}))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(canonical({"after": after, "specs": [artifact.spec for artifact in stack]}))
         done |= {artifact.digest: str(path.with_suffix(".done")) for artifact in stack}
     return done
 
@@ -74,16 +74,22 @@ def program(spec):
     return canonical([shared, updates, spec["upstream"].get("corpus")])
 
 
-def jobs(missing):
+def jobs(missing, cores=1):
     """(stage, artifacts of one job), upstream first; each artifact once, though studies share it.
 
-    Even shares of at most `compute.stack` cells, whatever study they belong to; what is made per study goes by itself.
+    Cells go in even shares, whatever study they belong to; what is made per study goes by itself.
     """
     groups = {}
     for artifact in {a.digest: a for a in missing}.values():
         groups.setdefault((artifact.stage, canonical(artifact.cell.settings["compute"])), []).append(artifact)
     for stage in STAGES:
         for group in (group for (name, _), group in groups.items() if name == stage):
-            count = -(-len(group) // (group[0].cell.setup.compute.stack if STAGES[stage].per == "cell" else 1))
+            count = shares(group, cores)
             for i in range(count):
                 yield stage, group[i * len(group) // count : (i + 1) * len(group) // count]
+
+
+def shares(group, cores):
+    """How many jobs make a group's artifacts: one a core if each has FEW, and more if one had over `compute.stack`."""
+    most = group[0].cell.setup.compute.stack if STAGES[group[0].stage].per == "cell" else 1
+    return max(-(-len(group) // most), min(cores, len(group) // FEW))

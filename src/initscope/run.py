@@ -13,11 +13,12 @@ from initscope.store import ROOT, in_one_line
 class Run:
     """Plans once; a real run (not `dry`) also locks the directory and brings results/ up to the plan.
 
-    SystemExit with one line where a target names nothing, the config is wrong, or another run is at work.
+    cores: jobs that run at once on this machine, and share the work. SystemExit with one line where a target names
+    nothing, the config is wrong, or another run is at work.
     """
 
-    def __init__(self, config, asked, dry=False, verify=False):
-        self.config, self.dry = config, dry
+    def __init__(self, config, asked, dry=False, verify=False, cores=1):
+        self.config, self.dry, self.cores = config, dry, cores
         self.plan = records.plan(config, self.studies(asked))
         self.places = targets.places(self.plan)
         needed = targets.needed(targets.chosen(asked, self.plan, config), self.plan)
@@ -34,7 +35,8 @@ class Run:
         missing = view.missing(self.plan)
         for line in why.stale(missing):
             print(line, file=sys.stderr)
-        self.done = orders.write([a for a in missing if a.digest in needed], run="" if self.dry else uuid4().hex)
+        run = "" if self.dry else uuid4().hex
+        self.done = orders.write([a for a in missing if a.digest in needed], run, self.cores)
         self.show()
 
     def studies(self, asked):

@@ -27,7 +27,7 @@ def remade(finished, folder, change):
 
 def test_a_cancelled_job_and_a_lost_node_are_made_good_and_a_gpu_that_is_none_does_no_harm(slurm, finished, tmp_path):
     site, results = remade(finished, tmp_path, lambda site: site.edit("config.yaml", RATE, OTHER_RATE))
-    site.edit("slurm/stack.yaml", "stack: 200", "stack: 2")
+    site.edit("config.yaml", "stack: 100", "stack: 2")
     site.edit("slurm/config.yaml", "gpu: 0", "gpu: 1")
     before = slurm.jobs("all")
     with Run(site, slurm, "scale_train") as run:

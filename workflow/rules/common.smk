@@ -29,7 +29,8 @@ def run():
     """Called by input functions: when the file is parsed, Snakemake knows neither the targets nor if the run is dry."""
     asked = sorted(workflow.dag_settings.targets) or ["all"]
     dry = not workflow.executor_plugin or workflow.dryrun
-    return Run(CONFIG, asked, dry, VERIFY)
+    cores = workflow.resource_settings.cores or 1  # none where a cluster runs the jobs
+    return Run(CONFIG, asked, dry, VERIFY, cores)
 
 
 def wanted(target):

@@ -81,7 +81,7 @@ def main_axis(ax, study):
 
 def saved(figure):
     """{"svg": bytes, "png": bytes}, equal from run to run: no date, no version, a fixed salt for ids."""
-    figure.draw_without_rendering()
+    figure.get_layout_engine().execute(figure)
     figure.set_layout_engine("none")  # laid out once, not once a format
     files = {}
     for kind, about in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
