@@ -49,7 +49,7 @@ SchedulerParameters=batch_sched_delay=0,sched_interval=2,bf_interval=2
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 KillWait=2
-ReturnToService=2
+ReturnToService=1
 GresTypes=gpu
 {nodes}
 PartitionName=main Nodes=ALL Default=YES MaxTime=1-00:00:00 DefaultTime=30 State=UP
