@@ -237,7 +237,7 @@ def test_jobs_are_even_and_their_stacks_of_one_shape(tmp_path, monkeypatch):
     [
         (20, 100, 1, [20]),
         (20, 100, 2, [10, 10]),
-        (20, 100, 8, [10, 10]),  # a job of fewer than eight is not worth its start
+        (20, 100, 8, [10, 10]),  # fewer than eight cells are no job of their own
         (7, 100, 8, [7]),
         (20, 5, 2, [5, 5, 5, 5]),
         (20, 1, 2, [1] * 20),

@@ -9,7 +9,7 @@ from initscope import compute, store, why
 from initscope.records import STAGES, canonical, code, digest, module, upstreams
 
 WORK = Path("work")
-FEW = 8  # cells: fewer take less time than the start of a job for them
+FEW = 8  # cells that a job should have: its start (torch is imported) takes as long as some three trainings of `scale`
 
 
 def write(missing, run="", cores=1):
