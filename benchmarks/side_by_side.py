@@ -1,8 +1,9 @@
-"""The same cells to the same losses, side by side: this project and three ordinary ways. One table.
+"""The same cells to the same losses, side by side: this project, in both modes, and three ordinary ways. One table.
 
 python benchmarks/side_by_side.py                           the study `scale`, 72 cells
 python benchmarks/side_by_side.py --seeds 80                720 cells
 python benchmarks/side_by_side.py --seeds 1 --updates 20 --repeat 1         does it run here?
+python benchmarks/side_by_side.py --beside native           only what portable bits cost
 
 First everyone's losses are compared. Then all run by turns on the same two cores, each in an empty folder that holds
 config.yaml alone. A ratio is taken within a repetition; median (least to greatest) of the repetitions. Linux only.
@@ -59,11 +60,16 @@ def multirun(axes):
     return python(CONTENDERS / "hydra_joblib/train.py", *config, *launcher, *sweep)
 
 
-OURS = Contender(
-    "initscope",
-    lambda axes: snakemake(ROOT, "--workflow-profile", ROOT / "profiles/default"),
-    "results/scale/curves/**/*.parquet",
-    "nothing",
+def initscope(*options):
+    return snakemake(ROOT, "--workflow-profile", ROOT / "profiles/default", *options)
+
+
+OURS = Contender("initscope", lambda axes: initscope(), "results/scale/curves/**/*.parquet", "nothing")
+NATIVE = Contender(
+    "initscope, determinism: native",
+    lambda axes: initscope("--config", "setup={compute: {determinism: native}}"),
+    OURS.losses,
+    "portable bits",
 )
 EAGER = Contender(
     "eager script",
@@ -71,22 +77,23 @@ EAGER = Contender(
     "losses/*.csv",
     "audit, training-corpus loss, weights, records, summary, figures, portable bits, the second core",
 )
-OTHERS = [
-    EAGER,
-    Contender(
+OTHERS = {
+    "native": NATIVE,
+    "eager": EAGER,
+    "snakemake": Contender(
         "Snakemake, a job per cell and stage",
         lambda axes: snakemake(CONTENDERS / "snakemake_jobs"),
         "results/losses/*.csv",
         "audit, training-corpus loss, final weights, records, figures, portable bits",
     ),
-    Contender(
+    "hydra": Contender(
         "Hydra --multirun, joblib launcher",
         multirun,
         "multirun/*/*/*/losses.csv",
         "audit, training-corpus loss, weights, records, summary, figures, portable bits",
         needs="hydra-joblib-launcher",
     ),
-]
+}
 IN_DOUBLE = "import torch; torch.set_default_dtype(torch.float64); import eager; eager.main()"
 DOUBLE = Contender("eager script in double precision", lambda axes: python("-c", IN_DOUBLE), EAGER.losses, "")
 
@@ -156,7 +163,7 @@ def compare(name, found, ours, bound):
 
 def checked(contenders, config):
     """The bounds, after every contender's losses were compared."""
-    found = {contender.name: run(contender, config)[1] for contender in [*contenders, DOUBLE]}
+    found = {each.name: run(each, config)[1] for each in dict.fromkeys([*contenders, EAGER, DOUBLE])}
     bound = bounds(found[EAGER.name], found.pop(DOUBLE.name))
     decided = bound == TOLERANCE
     for name, losses in found.items():
@@ -178,11 +185,11 @@ def timed(contenders, config, repeat, bound):
     return seconds
 
 
-def table(seconds):
-    """Markdown."""
+def table(seconds, contenders):
+    """Markdown; seconds: of those contenders that are installed."""
     yield "| contender | seconds | times initscope | leaves out |"
     yield "|---|---|---|---|"
-    for contender in [OURS, *OTHERS]:
+    for contender in contenders:
         if contender.name in seconds:
             taken = seconds[contender.name]
             ratios = [theirs / ours for theirs, ours in zip(taken, seconds[OURS.name])]
@@ -214,18 +221,20 @@ def main():
     parser.add_argument("--seeds", type=count, default=CHECKED, help="of nine cells each")
     parser.add_argument("--updates", type=count, help="of a cell; those of config.yaml unless given")
     parser.add_argument("--repeat", type=count, default=3, help="times that all run")
+    parser.add_argument("--beside", nargs="+", choices=OTHERS, default=[*OTHERS], help="whom to time; all unless given")
     asked = parser.parse_args()
     cores = sorted(os.sched_getaffinity(0))[:CORES]
     if len(cores) < CORES:
         raise SystemExit(f"there is 1 core for this process; give it {CORES}")
     os.sched_setaffinity(0, cores)  # every process started from here inherits it
-    contenders = [contender for contender in [OURS, *OTHERS] if installed(contender)]
-    bound = checked(contenders, config(min(asked.seeds, CHECKED), asked.updates))
+    contenders = [OURS, *(OTHERS[name] for name in asked.beside)]
+    here = [contender for contender in contenders if installed(contender)]
+    bound = checked(here, config(min(asked.seeds, CHECKED), asked.updates))
     whole = config(asked.seeds, asked.updates)
-    seconds = timed(contenders, whole, asked.repeat, bound)
+    seconds = timed(here, whole, asked.repeat, bound)
     cells = np.prod([len(values) for values in whole["studies"]["scale"]["axes"].values()])
     print(f"\n{cells} cells of {whole['setup']['training']['updates']} updates, {CORES} cores, {asked.repeat} times\n")
-    print("\n".join(table(seconds)))
+    print("\n".join(table(seconds, contenders)))
 
 
 if __name__ == "__main__":
