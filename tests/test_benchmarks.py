@@ -74,8 +74,9 @@ def test_a_contender_that_is_not_installed_has_a_row_that_says_how_to_get_it(mon
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(side_by_side, "distribution", absent)
-    there = [contender for contender in [OURS, *OTHERS.values()] if side_by_side.installed(contender)]
-    rows = list(side_by_side.table({each.name: [2.0, 4.0, 3.0] for each in there}, [OURS, *OTHERS.values()]))
+    contenders = [OURS, *OTHERS.values()]
+    seconds = {each.name: [2.0, 4.0, 3.0] for each in contenders if side_by_side.installed(each)}
+    rows = list(side_by_side.table(seconds, contenders))
     assert len(rows) == 2 + len(OTHERS) + 1
     assert [row for row in rows if "pip install -e '.[bench]'" in row] == [rows[-1]] and "Hydra" in rows[-1]
     assert "| initscope | 3.0 (2.0 to 4.0) | 1.00 (1.00 to 1.00) | nothing |" in rows
