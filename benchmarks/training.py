@@ -15,11 +15,11 @@ import time
 from pathlib import Path
 from statistics import median
 
-from side_by_side import count
-
 from initscope import compute, config, orders, records
 from initscope.corpora import markov
 from initscope.init import weights
+
+from side_by_side import count
 
 ROOT = Path(__file__).parents[1]
 MOST = 12  # operations that are named

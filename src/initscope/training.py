@@ -8,6 +8,7 @@ import numpy as np
 
 from initscope import stack as stacked
 from initscope.batches import order
+from initscope.compute import without_subnormals
 from initscope.marks import marks
 from initscope.models.layout import tensors
 from initscope.optimizers import Optimizer
@@ -27,6 +28,7 @@ def make(stack, read):
         yield digest, {"curves.parquet": write("curves", spec["axes"], curve), "weights.safetensors": final}
 
 
+@without_subnormals()
 def train(weights, examples, cells, whole=True):
     """Returns, of every cell, the final weights {name: tensor} and the rows of its curve table.
 

@@ -2,6 +2,8 @@
 
 import torch
 
+from initscope.models.products import product
+
 
 class Probes:
     """Keeps every named value of a forward pass in `out`, unless told not to; adds the tap where there is one.
@@ -29,7 +31,7 @@ def linear(p, x, *names):
 
 def affine(x, weight, bias):
     """x (cells, rows, fan_in) W^T + b (cells, rows, fan_out), of every cell by its own W (fan_out, fan_in) and b."""
-    return (x @ weight.mT).add_(of_rows(bias))
+    return product(x, weight.mT).add_(of_rows(bias))
 
 
 def joined(tensors, dim):

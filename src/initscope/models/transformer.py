@@ -7,6 +7,7 @@ import torch
 from initscope.models.activations import ACTIVATIONS
 from initscope.models.norms import normalized
 from initscope.models.parts import affine, linear
+from initscope.models.products import product
 
 
 def forward(p, tokens, model, at):
@@ -53,9 +54,9 @@ def attention(q, k, v, context, heads, at):
     q, k, v = (z.unflatten(1, (-1, context)).unflatten(-1, (heads, -1)).transpose(2, 3) for z in (q, k, v))
     hidden = torch.ones(context, context, dtype=torch.bool, device=q.device).triu(1)
     # filled, though adding -inf is faster: a hidden score that overflowed would reach the tokens that do not see it
-    scores = (q @ k.mT).mul_(1 / math.sqrt(q.shape[-1])).masked_fill_(hidden, -math.inf)
+    scores = product(q, k.mT).mul_(1 / math.sqrt(q.shape[-1])).masked_fill_(hidden, -math.inf)
     weights = at("attention", at("scores", scores).softmax(-1))
-    return (weights @ v).transpose(2, 3).flatten(3).flatten(1, 2)
+    return product(weights, v).transpose(2, 3).flatten(3).flatten(1, 2)
 
 
 def mlp(p, h, n, model, at):
