@@ -3,48 +3,65 @@
 import math
 import time
 from collections import Counter
+from unittest.mock import patch
 
+import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from initscope.models import products
+
 # {operation: where its two matrices stand among its arguments}
-OPERATIONS = {torch.ops.aten.mm: 0, torch.ops.aten.bmm: 0, torch.ops.aten.addmm: 1, torch.ops.aten.baddbmm: 1}
+OPERATIONS = {
+    **{torch.ops.aten.mm: 0, torch.ops.aten.bmm: 0, torch.ops.aten.addmm: 1, torch.ops.aten.baddbmm: 1},
+    np.matmul: 0,
+}
 
 
-class Products(TorchDispatchMode):
-    """While it is active, `made` takes both operands' (shape, strides) of every product, forward and backward.
+class Watch(TorchDispatchMode):
+    """While it is active, `seen` is given every operation, its arguments and what computes it: torch's, and NumPy's."""
 
-    Shapes have three dimensions, as torch.bmm's; of a product of two single matrices the first is 1.
-    """
+    def __enter__(self):
+        multiply = products.multiplied
+        noted = lambda *args: self.seen(np.matmul, args, lambda: multiply(*args))
+        self.of_numpy = patch.object(products, "multiplied", noted)
+        self.of_numpy.start()
+        return super().__enter__()
+
+    def __exit__(self, *fault):
+        self.of_numpy.stop()
+        return super().__exit__(*fault)
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        return self.seen(operation.overloadpacket, args, lambda: operation(*args, **(kwargs or {})))
+
+
+class Products(Watch):
+    """While it is active, `made` takes both operands' (shape, strides) of every product, forward and backward."""
 
     def __init__(self):
         super().__init__()
         self.made = []
 
-    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        first = OPERATIONS.get(operation.overloadpacket)
+    def seen(self, operation, args, made):
+        first = OPERATIONS.get(operation)
         if first is not None:
-            self.made.append(tuple(layout(x) for x in args[first : first + 2]))
-        return operation(*args, **(kwargs or {}))
+            self.made.append(tuple((tuple(x.shape), x.stride()) for x in args[first : first + 2]))
+        return made()
 
 
-class Kernels(TorchDispatchMode):
+class Kernels(Watch):
     """While it is active, `seconds` takes the time of every operation by name. What watching costs is not in it."""
 
     def __init__(self):
         super().__init__()
         self.seconds = Counter()
 
-    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+    def seen(self, operation, args, made):
         start = time.perf_counter()
-        found = operation(*args, **(kwargs or {}))
-        self.seconds[operation.overloadpacket.__name__] += time.perf_counter() - start
+        found = made()
+        self.seconds[operation.__name__] += time.perf_counter() - start
         return found
-
-
-def layout(x):
-    x = x if x.dim() == 3 else x.unsqueeze(0)
-    return tuple(x.shape), x.stride()
 
 
 def like(layout):
@@ -54,18 +71,23 @@ def like(layout):
     return torch.linspace(-1, 1, size).as_strided(shape, strides)
 
 
-def alone(made):
-    """A function that makes the same products in the same order, with torch.bmm and nothing else."""
-    operands = {layouts: tuple(map(like, layouts)) for layouts in set(made)}
+def batched(x):
+    """As torch.bmm takes it, in three dimensions."""
+    return x.reshape(-1, *x.shape[-2:])
+
+
+def alone(made, multiply, shaped=batched):
+    """A function that makes the same products in the same order, and nothing else."""
+    operands = {layouts: tuple(shaped(like(layout)) for layout in layouts) for layouts in set(made)}
     sequence = [operands[layouts] for layouts in made]
 
-    def products():
+    def by_themselves():
         for a, b in sequence:
-            torch.bmm(a, b)
+            multiply(a, b)
 
-    return products
+    return by_themselves
 
 
 def operations(made):
     """Additions and multiplications of these products."""
-    return sum(2 * math.prod(a) * b[2] for (a, _), (b, _) in made)
+    return sum(2 * math.prod(a) * b[-1] for (a, _), (b, _) in made)

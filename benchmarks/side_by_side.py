@@ -25,6 +25,7 @@ from statistics import median
 
 import numpy as np
 import pandas as pd
+from counts import count
 from ruamel.yaml import YAML
 
 ROOT, CONTENDERS = Path(__file__).parents[1], Path(__file__).parent / "contenders"
@@ -208,12 +209,6 @@ def installed(contender):
         return not contender.needs or bool(distribution(contender.needs))
     except PackageNotFoundError:
         return False
-
-
-def count(text):
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: give a whole number from 1")
-    return int(text)
 
 
 def main():

@@ -1,11 +1,12 @@
 """How long does training take, as a multiple of its own matrix products? `python benchmarks/training.py`
 
 One stack of the study `scale`, as its first training job computes it: all updates, all that is measured on the way, on
-one thread. Then every matrix product that it made - forward, backward and in evaluations - alone: torch.bmm on the same
-shapes and strides, in the same order. Both by turns; a ratio is taken within a repetition, median (least to greatest).
+one thread. Then every matrix product that it made - forward, backward and in evaluations - alone, on the same shapes,
+in the same order: by torch.bmm, and in portable mode also by NumPy, with whose products it trains. By turns; a ratio
+is taken within a repetition, median (least to greatest).
 
-`--kernels` says instead which of torch's operations a training spends its time in. A process for each mode of
-`compute.determinism`: torch reads the mode when it is imported.
+`--kernels` says instead which operations a training spends its time in. A process for each mode of
+`compute.determinism`: torch and NumPy read the mode when they are imported.
 """
 
 import argparse
@@ -15,11 +16,11 @@ import time
 from pathlib import Path
 from statistics import median
 
+from counts import count
+
 from initscope import compute, config, orders, records
 from initscope.corpora import markov
 from initscope.init import weights
-
-from side_by_side import count
 
 ROOT = Path(__file__).parents[1]
 MOST = 12  # operations that are named
@@ -52,21 +53,28 @@ def training_in(mode):
 
 
 def measured(mode, repeat):
-    """One line of the table."""
+    """The lines of the table of one mode: beside torch's products, and beside NumPy's where it trains with those."""
     train, cells = training_in(mode)
+    import torch
     from products import Products, alone, operations
+
+    from initscope.arithmetic import portable
+    from initscope.models.products import multiplied
 
     with Products() as products:
         train()
-    by_themselves = alone(products.made)
-    pairs = [(seconds(train), seconds(by_themselves)) for _ in range(repeat)]
-    trained, multiplied = (median(taken) for taken in zip(*pairs))
-    ratios = [whole / part for whole, part in pairs]
-    rate = operations(products.made) / multiplied / 1e9
-    return (
-        f"| {mode} | {cells} | {trained:.2f} s | {len(products.made)} | {multiplied:.2f} s | {rate:.1f} GFLOP/s "
-        f"| {median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) |"
-    )
+    made = products.made
+    beside = {"torch.bmm": alone(made, torch.bmm)}
+    beside |= {"numpy.matmul": alone(made, multiplied, shaped=lambda x: x)} if portable() else {}
+    taken = [(seconds(train), *map(seconds, beside.values())) for _ in range(repeat)]
+    trained, *alones = zip(*taken)
+    for name, parts in zip(beside, alones):
+        ratios = [one / other for one, other in zip(trained, parts)]
+        yield (
+            f"| {mode} | {cells} | {median(trained):.2f} s | {len(made)} | {name} | {median(parts):.2f} s "
+            f"| {operations(made) / median(parts) / 1e9:.1f} GFLOP/s "
+            f"| {median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) |"
+        )
 
 
 def kernels(mode):
@@ -93,9 +101,9 @@ def main():
     parser.add_argument("--mode", choices=["portable", "native"], help="only this one, in this process")
     asked = parser.parse_args()
     if asked.mode:
-        print("\n".join(kernels(asked.mode)) if asked.kernels else measured(asked.mode, asked.repeat))
+        print("\n".join(kernels(asked.mode) if asked.kernels else measured(asked.mode, asked.repeat)))
         return
-    head = "| mode | cells | training | products | alone | rate | training / alone |\n|---|---|---|---|---|---|---|"
+    head = "| mode | cells | training | products | by | alone | rate | training / alone |\n" + 8 * "|---" + "|"
     print("| mode | operation | share |\n|---|---|---|" if asked.kernels else head, flush=True)
     for mode in ("portable", "native"):
         subprocess.run([sys.executable, __file__, *sys.argv[1:], "--mode", mode], check=True)

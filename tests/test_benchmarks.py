@@ -14,6 +14,7 @@ from products import Kernels, Products, alone, operations
 from side_by_side import OTHERS, OURS, TOLERANCE, bounds, compare
 
 from initscope.marks import marks
+from initscope.models.products import product
 
 AXES = {"seed": [7, 8], "std": [0.02, 0.1]}
 
@@ -82,30 +83,28 @@ def test_a_contender_that_is_not_installed_has_a_row_that_says_how_to_get_it(mon
     assert "| initscope | 3.0 (2.0 to 4.0) | 1.00 (1.00 to 1.00) | nothing |" in rows
 
 
-def test_products_are_noted_forward_and_backward():
-    """y = x W by hand: x W, then the gradients x^T g and g W^T; and a batch of products."""
-    x, w, b = torch.ones(3, 5), torch.ones(5, 7, requires_grad=True), torch.ones(2, 3, 4)
-    x.requires_grad_()
+@pytest.mark.parametrize("multiply", [torch.matmul, product])
+def test_products_are_noted_forward_and_backward(multiply):
+    """y = x W by hand, in a stack of two: x W, then the gradients x^T g and g W^T; torch's, and NumPy's."""
+    x, w = torch.ones(2, 3, 5, requires_grad=True), torch.ones(2, 7, 5, requires_grad=True)
     with Products() as products:
-        (x @ w).sum().backward()
-        torch.bmm(b, b.transpose(1, 2))
-    shapes = [(a, b) for (a, _), (b, _) in products.made]
-    forward, *backward, batched = shapes
-    assert forward == ((1, 3, 5), (1, 5, 7)) and batched == ((2, 3, 4), (2, 4, 3))
-    assert sorted(backward) == [((1, 3, 7), (1, 7, 5)), ((1, 5, 3), (1, 3, 7))]
-    assert operations(products.made) == 2 * (3 * 3 * 5 * 7 + 2 * 3 * 4 * 3)
-    assert products.made[-1][1] == ((2, 4, 3), (12, 1, 4)), "a transposed matrix keeps its strides"
+        multiply(x, w.mT).sum().backward()
+    forward, *backward = [(a, b) for (a, _), (b, _) in products.made]
+    assert forward == ((2, 3, 5), (2, 5, 7))
+    assert sorted(backward) == [((2, 3, 7), (2, 7, 5)), ((2, 5, 3), (2, 3, 7))]
+    assert operations(products.made) == 3 * 2 * (2 * 3 * 5 * 7)
+    assert products.made[0][1] == ((2, 5, 7), (35, 1, 5)), "a transposed matrix keeps its strides"
     with Products() as again:
-        alone(products.made)()
-    assert [[layout[0] for layout in made] for made in again.made] == [list(pair) for pair in shapes]
+        alone(products.made, multiply)()
+    assert again.made == products.made
 
 
 def test_kernels_are_timed_forward_and_backward():
-    x = torch.ones(300, 300, requires_grad=True)
+    x = torch.ones(2, 300, 300, requires_grad=True)
     start = time.perf_counter()
     with Kernels() as spent:
-        (x @ x).tanh().sum().backward()
-    assert {"mm", "tanh", "tanh_backward", "sum"} <= spent.seconds.keys()
+        product(x @ x, x).tanh().sum().backward()
+    assert {"bmm", "matmul", "tanh", "tanh_backward", "sum"} <= spent.seconds.keys()
     assert min(spent.seconds.values()) > 0 and spent.seconds.total() < time.perf_counter() - start
 
 

@@ -14,9 +14,10 @@ from initscope import compute, orders, records, store, view
 MODES = ("native", "portable")
 PROGRAMS = {
     "portable": "from initscope import compute; compute.settle('portable'); import torch; "
-    "print(torch.backends.cpu.get_cpu_capability(), torch.backends.mkldnn.enabled, torch.get_num_threads())",
+    "print(torch.backends.cpu.get_cpu_capability(), torch.backends.mkldnn.enabled, torch.get_num_threads(), "
+    "*compute.cores_of_openblas())",
     "native": "import os; from initscope import compute; compute.before_torch('native'); compute.settle('native'); "
-    "import torch; print('ATEN_CPU_CAPABILITY' in os.environ, 'MKL_CBWR' in os.environ, torch.backends.mkldnn.enabled)",
+    "import torch; print(os.environ.keys() & compute.PORTABLE.keys() or 'none set', torch.backends.mkldnn.enabled)",
 }
 
 
@@ -26,9 +27,9 @@ def python(program, *emulator, **environment):
     return subprocess.run(run, capture_output=True, text=True, env=environment)
 
 
-@pytest.mark.parametrize(("mode", "said"), [("portable", "AVX2 False 1"), ("native", "False False True")])
+@pytest.mark.parametrize(("mode", "said"), [("portable", "AVX2 False 1 Haswell"), ("native", "none set True")])
 def test_what_each_mode_sets_whatever_the_shell_says(mode, said):
-    shell = {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "AVX"}
+    shell = {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "AVX", "OPENBLAS_CORETYPE": "Nehalem"}
     assert python(PROGRAMS[mode], **shell).stdout.strip() == said
 
 
@@ -44,6 +45,23 @@ def test_torch_in_the_other_mode_is_refused_in_one_line(program):
     done = python(program)
     assert done.returncode == 1
     assert "torch was imported in the other mode" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_numpy_in_the_other_mode_is_refused_in_one_line():
+    """As it is in a process that imported NumPy first; this CPU's own path may be the one that is asked for."""
+    program = "import numpy; from initscope import compute; compute.settle('portable')"
+    done = python(program, OPENBLAS_CORETYPE="Nehalem")
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert (
+        "NumPy multiplies by OpenBLAS for Nehalem, not by OpenBLAS for Haswell; import initscope before NumPy"
+        in done.stderr
+    )
+
+
+def test_a_numpy_without_openblas_is_refused(monkeypatch):
+    monkeypatch.setattr(compute, "cores_of_openblas", set)
+    said = refused(lambda: compute.settle("portable"))
+    assert "NumPy multiplies by another library" in said and "a NumPy that has OpenBLAS" in said
 
 
 def test_a_cpu_without_avx2_is_refused_before_it_computes(monkeypatch):

@@ -6,7 +6,7 @@ import torch
 from eager import loaded
 from helpers import Memory, mlp, study
 
-from initscope import stack
+from initscope import stack, training
 from initscope.batches import order
 from initscope.marks import marks
 from initscope.spelling import spelled
@@ -16,6 +16,14 @@ from initscope.tensors import unpack
 @pytest.fixture(scope="module")
 def made():
     return Memory(study(training={"updates": 12}), ["corpus", "init", "audit", "train"])
+
+
+def test_subnormal_numbers_are_0_in_training_and_only_there(monkeypatch):
+    """The least normal number of float32 is 2^-126, 1.2e-38."""
+    half, seen = (lambda: float(torch.tensor([2.0**-126]) / 2)), []
+    monkeypatch.setattr(training, "signals", lambda *_: seen.append(half()))
+    Memory(study(), ["corpus", "init", "train"])
+    assert set(seen) == {0.0} and half() == 2.0**-127
 
 
 def test_it_agrees_with_an_ordinary_eager_loop(made):

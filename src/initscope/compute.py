@@ -7,7 +7,6 @@ Haswell and EPYC when all of these hold, matrix products are NumPy's (`models.pr
 
 import os
 import sys
-from contextlib import contextmanager
 
 PORTABLE = {"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "COMPATIBLE", "OPENBLAS_CORETYPE": "Haswell"}
 
@@ -28,16 +27,8 @@ def settle(determinism, device="cpu"):
     import torch
     from threadpoolctl import threadpool_limits
 
-    if determinism == "portable" and not torch.cpu._is_avx2_supported():  # its kernels would die of their first line
-        mend = "use native, or a machine that has it"
-        raise SystemExit(f"compute.determinism: portable: this CPU has no AVX2, in which these bits are made; {mend}.")
-    if portable() != (determinism == "portable"):
-        mend = "import initscope before torch, in a process of its own"
-        raise SystemExit(f"compute.determinism: {determinism}: torch was imported in the other mode; {mend}.")
-    if portable() and cores_of_openblas() != {"Haswell"}:
-        said = " and ".join(cores_of_openblas()) or "another library"
-        mend = "import initscope before NumPy, and use a NumPy that has OpenBLAS, as from PyPI"
-        raise SystemExit(f"compute.determinism: portable: NumPy multiplies by OpenBLAS for {said}, not Haswell; {mend}.")
+    if reason := hindrance(determinism):
+        raise SystemExit(f"compute.determinism: {determinism}: {reason}.")
     torch.backends.mkldnn.enabled = determinism == "native"
     torch.set_num_threads(1)
     threadpool_limits(1, user_api="blas")
@@ -45,11 +36,22 @@ def settle(determinism, device="cpu"):
         settle_on_gpu(device)
 
 
-def portable():
-    """Is this process in the portable mode?"""
+def hindrance(determinism):
+    """Why this process cannot compute in the asked mode, and the mend; None where it can."""
     import torch
 
-    return torch.backends.cpu.get_cpu_capability() == "AVX2" and os.environ.get("MKL_CBWR") == "COMPATIBLE"
+    from initscope.arithmetic import portable
+
+    asked = determinism == "portable"
+    if asked and not torch.cpu._is_avx2_supported():  # its kernels would die of their first line
+        return "this CPU has no AVX2, in which these bits are made; use native, or a machine that has it"
+    if portable() != asked:
+        return "torch was imported in the other mode; import initscope before torch, in a process of its own"
+    if asked and cores_of_openblas() != {"Haswell"}:
+        found = " and ".join(f"OpenBLAS for {core}" for core in cores_of_openblas()) or "another library"
+        mend = "import initscope before NumPy, and use a NumPy that has OpenBLAS, as from PyPI"
+        return f"NumPy multiplies by {found}, not by OpenBLAS for Haswell; {mend}"
+    return None
 
 
 def cores_of_openblas():
@@ -57,22 +59,6 @@ def cores_of_openblas():
     from threadpoolctl import threadpool_info
 
     return {library["architecture"] for library in threadpool_info() if library["internal_api"] == "openblas"}
-
-
-@contextmanager
-def without_subnormals():
-    """On the CPU, in this thread: what is nearer to 0 than 1.2e-38 is 0.
-
-    A CPU takes a hundred times as long for a number in that range. At large stds a hundredth of the attention weights
-    and of the activations' slopes lie there, and training would take a quarter longer for them.
-    """
-    import torch
-
-    torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_flush_denormal(False)
 
 
 def settle_on_gpu(device):

@@ -170,7 +170,7 @@ def code(module):
                 todo.append(imported)
             else:
                 libraries.add(imported.split(".")[0])
-    libraries -= sys.stdlib_module_names
+    libraries -= {*sys.stdlib_module_names, "threadpoolctl"}  # which says how BLAS is set and computes nothing
     # without a build's mark (2.13.0+cpu): how torch was packaged decides no bytes of what it computes on a CPU
     packages = sorted(PACKAGES.get(name, name) for name in libraries)
     versions = {name: version(name).partition("+")[0] for name in packages}

@@ -7,8 +7,8 @@ import time
 import numpy as np
 
 from initscope import stack as stacked
+from initscope.arithmetic import without_subnormals
 from initscope.batches import order
-from initscope.compute import without_subnormals
 from initscope.marks import marks
 from initscope.models.layout import tensors
 from initscope.optimizers import Optimizer
