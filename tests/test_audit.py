@@ -93,8 +93,8 @@ def eagerly(made, std):
 def test_an_independent_network_has_the_same_signals(both):
     """In double precision: to 1e-6 of the probe's largest value, to 1e-8 where float32 cancels (key biases: exactly 0).
 
-    At std 1, where saturated attention magnifies float32's rounding, to 5e-5: the worst, of a key's gradient, is 1.6e-5,
-    and 4.9e-5 where the products are torch's.
+    At std 1, where saturated attention magnifies float32's rounding, to 5e-5: the worst, of a key's gradient, is
+    1.6e-5, and 4.9e-5 where the products are torch's.
     """
     ours, eager, std = both
     tolerance = 5e-5 if std == 1.0 else 1e-6
