@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from helpers import REPOSITORY, refused, study
 
 from initscope import compute, orders, records, store, view
@@ -70,12 +71,30 @@ def test_a_cpu_without_avx2_is_refused_before_it_computes(monkeypatch):
     assert said.startswith("compute.determinism: portable: this CPU has no AVX2") and "use native" in said
 
 
+@pytest.mark.parametrize(
+    ("flags", "here"), [("fpu sse4_2 avx avx2 fma", True), ("fpu sse4_2 avx", False), ("fpu avx2_lookalike", False)]
+)
+def test_whether_the_cpu_has_avx2_is_known_before_torch_and_numpy_are_imported(tmp_path, flags, here):
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\nprocessor\t: 1\n")
+    assert compute.has_avx2(tmp_path / "cpuinfo") is here
+    assert compute.has_avx2() is torch.cpu._is_avx2_supported()
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("qemu-x86_64"), reason="no qemu-x86_64 here; Debian: apt-get install qemu-user")
-def test_an_emulated_cpu_without_avx2_is_refused():
-    """Nehalem, of 2008: torch imports there, and its AVX2 kernels would die of an illegal instruction."""
-    done = python("from initscope import compute; compute.settle('portable')", "qemu-x86_64", "-cpu", "Nehalem")
-    assert done.returncode == 1 and done.stderr.splitlines()[-1].startswith("compute.determinism: portable: ")
+@pytest.mark.parametrize(("mode", "refused"), [("portable", True), ("native", False)])
+def test_an_emulated_cpu_without_avx2_is_refused_what_it_cannot_do(mode, refused):
+    """Nehalem, of 2008. The emulator shows the flags of the CPU that it runs on, so they are taken away here."""
+    program = (
+        "from initscope import compute; compute.has_avx2 = lambda: False; "
+        f"compute.before_torch('{mode}'); compute.settle('{mode}')"
+    )
+    done = python(program, "qemu-x86_64", "-cpu", "Nehalem", **compute.PORTABLE)
+    if refused:
+        assert done.returncode == 1
+        assert done.stderr.splitlines()[-1].startswith("compute.determinism: portable: this CPU has no AVX2")
+    else:
+        assert done.returncode == 0, done.stderr
 
 
 # ---- jobs and records ------------------------------------------------------------------------------------------------

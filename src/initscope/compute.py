@@ -7,19 +7,32 @@ Haswell and EPYC when all of these hold, matrix products are NumPy's (`models.pr
 
 import os
 import sys
+from pathlib import Path
 
 PORTABLE = {"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "COMPATIBLE", "OPENBLAS_CORETYPE": "Haswell"}
 
 
 def before_torch(determinism):
-    """Set (`portable`) or clear (`native`) what torch and NumPy read once, when they are first imported."""
+    """Set (`portable`) or clear (`native`) what torch and NumPy read once, when they are first imported.
+
+    A CPU without AVX2 is left as it is and refused later: NumPy, told to use it there, could not even be imported.
+    """
     if "torch" in sys.modules:
         return
+    portable = determinism == "portable" and has_avx2()
     for name, value in PORTABLE.items():
-        if determinism == "portable":
+        if portable:
             os.environ[name] = value
         else:
             os.environ.pop(name, None)
+
+
+def has_avx2(cpuinfo="/proc/cpuinfo"):
+    """Whether Linux lists it among this CPU's flags; True on other systems, where only torch can tell."""
+    if not Path(cpuinfo).exists():
+        return True
+    with open(cpuinfo) as lines:
+        return "avx2" in next((line for line in lines if line.startswith("flags")), "").split()
 
 
 def settle(determinism, device="cpu"):
