@@ -11,11 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from initscope.models import products
 
-# {operation: where its two matrices stand among its arguments}
-OPERATIONS = {
-    **{torch.ops.aten.mm: 0, torch.ops.aten.bmm: 0, torch.ops.aten.addmm: 1, torch.ops.aten.baddbmm: 1},
-    np.matmul: 0,
-}
+OPERATIONS = {torch.ops.aten.mm, torch.ops.aten.bmm, np.matmul}
 
 
 class Watch(TorchDispatchMode):
@@ -44,9 +40,8 @@ class Products(Watch):
         self.made = []
 
     def seen(self, operation, args, made):
-        first = OPERATIONS.get(operation)
-        if first is not None:
-            self.made.append(tuple((tuple(x.shape), x.stride()) for x in args[first : first + 2]))
+        if operation in OPERATIONS:
+            self.made.append(tuple((tuple(x.shape), x.stride()) for x in args))
         return made()
 
 
